@@ -8,12 +8,13 @@ and the variables of the environment. A source whose own digest is another one w
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from importlib import metadata
@@ -28,8 +29,11 @@ from py_backends.system import cpu, machine
 from py_backends.system.files import write_whole
 
 FOLDER = CLONE / "build" / "stamps"
-_NEITHER_COMPUTE_NOR_CHECK = {"commands", "display", "harness", "hello"}
+_COMPILED = CLONE / "py_backends" / "_compiled"
+_NEITHER_COMPUTE_NOR_CHECK = {"commands", "display", "hello"}
 """Rooms of the package on which no answer of a kernel depends."""
+_JUDGES = ("conftest.py", "launched.py", "stamps.py")
+"""What decides here, beside the tests of models, whether a source is right."""
 _OF_A_TERMINAL = (
     *("COLUMNS", "COLORTERM", "DBUS_", "DESKTOP_", "DISPLAY", "LINES", "LS_COLORS", "MAKE", "MFLAGS", "OLDPWD", "PWD"),
     *("PYTEST_", "SESSION", "SHLVL", "SSH_", "TERM", "TMUX", "VTE_", "WAYLAND_", "WINDOWID", "XDG_SESSION_"),
@@ -72,17 +76,21 @@ class Stamps:
         self._folder = folder
 
     def due(self, subject: Subject, of: str = "") -> Due:
-        """How much of a source is to be tried.
+        """How much of a source is to be tried. What a plug-in brings has no stamp.
 
         of: a part of what is tried of it, which has a stamp of its own.
         """
+        if _is_of_plug_in(subject):
+            return Due.LITTLE
         stamp, source = self._read(subject, of), source_digest(subject)
         if stamp is not None and stamp.source != source:
             return Due.ALL
         return Due.NOTHING if stamp and stamp.around == around_digest(subject) else Due.LITTLE
 
     def keep(self, subject: Subject, of: str = "", *, passed: bool) -> None:
-        """Keep that a source is as it is, and whether it passed."""
+        """Keep that a source is as it is, and whether it passed. Not where it is newer than what was compiled of it."""
+        if _is_of_plug_in(subject) or _is_to_be_compiled(subject):
+            return
         source, around = source_digest(subject), around_digest(subject) if passed else None
         self._folder.mkdir(parents=True, exist_ok=True)
         stamp = Stamp(source, around, _digest([source, str(around)]))
@@ -99,18 +107,53 @@ class Stamps:
         return self._folder / f"{'-'.join(filter(None, (subject.label, of)))}.json"
 
 
-def source_digest(subject: Subject) -> str:
-    """The digest of a source, of all that it includes, and of its other modules where it has several."""
+def _is_of_plug_in(subject: Subject) -> bool:
+    """Whether another package brings it, whose files are not looked at here."""
     text = subject.text
-    parts = text.path.parent.glob(f"{text.backend}*.py") if text.path.suffix == ".py" else ()
-    return _digest_of_files({*text.files, *parts})
+    return text.package is not None or registry.backend_plugin(text.backend) is not None
+
+
+def _is_to_be_compiled(subject: Subject) -> bool:
+    """Whether a source has changed since its backend's module was compiled, which has another one in it."""
+    compiled = [path.stat().st_mtime_ns for path in _COMPILED.glob(f"{subject.text.backend}.*.so")]
+    return bool(compiled) and max(path.stat().st_mtime_ns for path in files_of(subject)) > max(compiled)
+
+
+def source_digest(subject: Subject) -> str:
+    """The digest of a source, of all that it includes, and of all other sources that it imports."""
+    return _digest_of_files(files_of(subject))
+
+
+def files_of(subject: Subject) -> list[Path]:
+    """The files of a source: what it includes and, of Python, its other modules and those of other kernels."""
+    text, files = subject.text, list(subject.text.files)
+    if text.path.suffix == ".py":
+        files += text.path.parent.glob(f"{text.backend}*.py")
+        for file in files:  # which grows meanwhile
+            files += [path for path in _imported(file, text.path.parents[2]) if path not in files]
+    return files
+
+
+def _imported(file: Path, kernels: Path) -> Iterator[Path]:
+    """The modules below the folder of kernels that a module imports by their relative names."""
+    try:
+        statements = list(ast.walk(ast.parse(file.read_bytes())))
+    except (SyntaxError, ValueError):  # whoever imports it is told
+        return
+    for statement in statements:
+        if isinstance(statement, ast.ImportFrom) and statement.level:
+            folder = file.parents[statement.level - 1].joinpath(*(statement.module or "").split("."))
+            named = [folder.with_suffix(".py"), *(folder / f"{each.name}.py" for each in statement.names)]
+            yield from (path for path in named if path.is_file() and path.is_relative_to(kernels))
 
 
 def around_digest(subject: Subject) -> str:
     """The digest of all else that could change a source's answer on its target, or whether it is right."""
-    others = set() if subject.target.borrowed else set(registry.backend_names()) - {subject.text.backend}
-    of_kernel = _digest_of_files(subject.text.path.parents[1].glob("*.py"))
-    return _digest([*_around(), _modules(CLONE, frozenset(others)), of_kernel, repr(subject.target)])
+    text, borrowed = subject.text, subject.target.borrowed
+    others = set() if borrowed else set(registry.backend_names()) - {text.backend}
+    of_kernel = text.path.parents[1].rglob("*") if borrowed else text.path.parents[1].glob("*.py")
+    judges = _digest_of_files(path for path in of_kernel if _is_read(path))
+    return _digest([*_around(), _modules(CLONE, frozenset(others)), judges, repr(subject.target)])
 
 
 @cache
@@ -120,29 +163,42 @@ def _around() -> list[str]:
     variables = sorted(
         f"{name}={told}" for name, told in _ENVIRONMENT.items() if name != "_" and not name.startswith(_OF_A_TERMINAL)
     )
-    return [sys.version, *packages, _said(f"{compiler} --version"), *cpu.identity(), str(_CPUS), *variables]
+    return [sys.version, *packages, _said(compiler), *cpu.identity(), str(_CPUS), *variables]
 
 
-def _said(command: str) -> str:
+def _said(compiler: str) -> str:
+    """Its version. CXX may hold options too, and a folder may have a space in its name."""
+    program = [compiler] if shutil.which(compiler) else compiler.split()
     try:
-        return subprocess.run(command.split(), capture_output=True, text=True, check=False).stdout
+        return subprocess.run([*program, "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:
         return "not there"
 
 
 @cache
 def _modules(clone: Path, others: frozenset[str]) -> str:
-    """The digest of each module, compiled ones too, that computes or checks, but of those that are other backends'."""
+    """The digest of each file that computes or checks, compiled ones too, but of the modules of other backends."""
     package, tests = clone / "py_backends", clone / "tests"
-    rooms = (
-        path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in _NEITHER_COMPUTE_NOR_CHECK
+    every = [*package.rglob("*"), *tests.glob("models/*.py"), *(tests / name for name in _JUDGES)]
+    return _digest_of_files(path for path in every if _is_read(path) and not _is_apart(path, clone, others))
+
+
+def _is_read(path: Path) -> bool:
+    return path.is_file() and path.parent.name != "__pycache__" and path.suffix != ".pyi"
+
+
+def _is_apart(path: Path, clone: Path, others: frozenset[str]) -> bool:
+    """Whether a file is of a room on which no answer depends, or another backend's own module."""
+    room, *_ = path.relative_to(clone).parts[1:]
+    return room in _NEITHER_COMPUTE_NOR_CHECK or (
+        path.parent.name in {"backend", "_compiled"} and path.name.split(".")[0] in others
     )
-    every = (*rooms, *package.glob("_compiled/*.so"), *tests.glob("models/*.py"), tests / "stamps.py")
-    return _digest_of_files(path for path in every if path.name.split(".")[0] not in others)
 
 
 def _digest_of_files(files: Iterable[Path]) -> str:
-    return _digest(part for path in sorted(files) for part in (str(path), _digest_of_file(path)))
+    """Of their places in the clone, which may be moved, and their contents."""
+    places = sorted((os.path.relpath(path, CLONE), path) for path in set(files))
+    return _digest(part for place, path in places for part in (place, _digest_of_file(path)))
 
 
 @cache

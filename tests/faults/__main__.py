@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import pytest
+
 from py_backends import registry
 from py_backends.commands._options import Parser
 from py_backends.conformance.at_hand import targets_of
@@ -113,7 +115,12 @@ def _of_tests(test: str, faults: Sequence[Fault], options: Sequence[str]) -> Ite
         for fault in faults:
             yield Outcome(fault.name, NOT_TRIED, f"tests/**/{test}.py plants it")
         return
-    collected = _run([*_PYTEST, *options, "--collect-only", path], CLONE).stdout.splitlines()
+    looked = _run([*_PYTEST, *options, "--collect-only", path], CLONE)
+    if looked.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        for fault in faults:
+            yield Outcome(fault.name, MISSED, f"test_{test} cannot be collected")
+        return
+    collected = looked.stdout.splitlines()
     of_each = {fault.name: [node for node in collected if _is_of(node, fault)] for fault in faults}
     nodes = list(dict.fromkeys(node for some in of_each.values() for node in some))
     said = _told(nodes, options) if nodes else {}

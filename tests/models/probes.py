@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+import pytest
+
 from py_backends import registry
+from py_backends.conformance import test_drawn
+from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Extent, Selection, Subject, is_default
 from py_backends.contract import Problem
 
@@ -32,3 +36,11 @@ def subjects() -> list[Subject]:
     order = [(each, of_backend(each.text.backend)) for each in found]
     chosen = [(probes.index(each.text.kernel), each) for each, probes in order if each.text.kernel in probes]
     return [each for _, each in sorted(chosen, key=lambda one: one[0])]
+
+
+def draw(subject: Subject, runners: Runners, arenas: Arenas, request: pytest.FixtureRequest) -> None:
+    """Let hypothesis draw calls of a source, or cases where its target is emulated, as a quick suite does."""
+    if subject.target.emulated:
+        test_drawn.test_drawn_cases_hold(subject, SELECTION, runners, arenas, request)
+    else:
+        test_drawn.test_drawn_calls_end_as_they_must(subject, SELECTION, runners, request)

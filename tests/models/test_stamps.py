@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +35,8 @@ def subject(tmp_path: Path) -> Subject:
 
 
 @pytest.fixture
-def kept(subject: Subject, tmp_path: Path) -> Stamps:
+def kept(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stamps:
+    monkeypatch.setattr(stamps, "_COMPILED", tmp_path / "compiled")
     made = Stamps(tmp_path / "stamps")
     made.keep(subject, passed=True)
     forget()
@@ -48,7 +50,7 @@ def forget() -> None:
 
 
 def change(path: Path) -> None:
-    path.write_text(f"{path.read_text()}// changed\n")
+    path.write_text(f"{path.read_text()}# changed\n")
     forget()
 
 
@@ -75,6 +77,42 @@ def test_a_part_of_a_python_source_is_of_the_source(tmp_path: Path) -> None:
     assert stamps.source_digest(Subject(text, TARGET)) == before
     change(tmp_path / "triton_helper.py")
     assert stamps.source_digest(Subject(text, TARGET)) != before
+
+
+def test_what_a_source_imports_of_other_kernels_is_of_the_source(tmp_path: Path) -> None:
+    """As attention's tuned form in Numba multiplies by matmul's."""
+    for place, content in {
+        "one/tuned/numba_cpu.py": "from ...other.tuned.numba_cpu import tile\n",
+        "other/tuned/numba_cpu.py": "from . import numba_cpu_tiles\n",
+        "other/tuned/numba_cpu_tiles.py": "\n",
+    }.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(content)
+    text = replace(registry.kernel_texts("vecadd", "numba_cpu")["lecture"], path=tmp_path / "one/tuned/numba_cpu.py")
+    for place in ("other/tuned/numba_cpu.py", "other/tuned/numba_cpu_tiles.py"):
+        before = stamps.source_digest(Subject(text, TARGET))
+        (tmp_path / place).write_text((tmp_path / place).read_text() + "# changed\n")
+        forget()
+        assert stamps.source_digest(Subject(text, TARGET)) != before
+
+
+def test_a_source_that_is_not_compiled_yet_gets_no_stamp(kept: Stamps, subject: Subject) -> None:
+    """What ran is the source before. It is tried whole once it is compiled."""
+    stamps._COMPILED.mkdir()
+    (stamps._COMPILED / "openmp.cpython.so").write_text("")
+    os.utime(stamps._COMPILED / "openmp.cpython.so", (1, 1))
+    change(subject.text.path)
+    kept.keep(subject, passed=True)
+    assert kept.due(subject) is Due.ALL
+    os.utime(stamps._COMPILED / "openmp.cpython.so")
+    kept.keep(subject, passed=True)
+    assert kept.due(subject) is Due.NOTHING
+
+
+def test_what_a_plug_in_brings_has_no_stamp(kept: Stamps, subject: Subject) -> None:
+    brought = subject._replace(text=replace(subject.text, package="somebody.kernels"))
+    kept.keep(brought, passed=True)
+    assert kept.due(brought) is Due.LITTLE
 
 
 @pytest.mark.parametrize("name", ["problem.py", "trials.py"])
@@ -137,6 +175,9 @@ def test_variables_that_something_may_read_are_looked_at(
         ("py_backends/workers/session.py", True),
         ("py_backends/conformance/running.py", True),
         ("py_backends/backend/_queues.py", True),
+        ("py_backends/backend/_opencl_formats.cl", True),
+        ("py_backends/backend/formats/numba_cpu.py", True),
+        ("py_backends/harness/case.py", True),
         ("py_backends/backend/openmp.py", True),
         ("py_backends/backend/triton.py", False),
         ("py_backends/display/console.py", False),
@@ -144,11 +185,10 @@ def test_variables_that_something_may_read_are_looked_at(
         ("py_backends/_compiled/sycl_compiler.cpython.so", True),
         ("py_backends/_compiled/avx.cpython.so", False),
         ("tests/models/test_pairs.py", True),
+        ("tests/launched.py", True),
     ],
 )
 def test_modules_that_compute_or_check_are_looked_at(tmp_path: Path, name: str, is_looked_at: bool) -> None:
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "stamps.py").write_text("")
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("")

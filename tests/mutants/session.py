@@ -120,7 +120,9 @@ class _Judges:
         if key not in self._judges:
             folder = self._folder / "-".join(filter(None, key))
             scratch = Scratch(folder, backend, instruction_set, with_tests=self._by == TESTS)
-            times, unfit = self._results.times, self._results.unfit
+            # Of tests nothing is taken from an earlier run: what they try depends on what they have seen in this copy.
+            kept = self._results if self._by != TESTS else Results()
+            times, unfit = kept.times, kept.unfit
             self._judges[key] = Judge(scratch, self._machines[backend], times, unfit, self._by)
             self._closing.callback(self._judges[key].close)
         return self._judges[key]

@@ -25,7 +25,7 @@ def test_eight_runs_in_a_row_have_all_backends_and_each_run_has_some(number: int
 def test_ci_asks_for_those_of_this_commit_and_for_what_needs_no_backend() -> None:
     """It had no slow test of any backend, so that a wrong one of stdpar stayed unseen."""
     script = (CLONE / ".ci/run").read_text(encoding="utf-8")
-    assert 'in_turn.py "$(git rev-list --count HEAD)"' in script
+    assert 'in_turn.py "$(git rev-list --count --first-parent HEAD)"' in script
     command = [sys.executable, CLONE / "tests/packaging/in_turn.py", "17"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CLONE).stdout
     names = registry.backend_names()
