@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 from commands import Finished, run_command
 from rich.console import Console
 from rich.table import Table
-from stamps import STAMPED
+from stamps import STAMPED, StampsOfTests
 
 from py_backends import registry
 from py_backends.commands.hello import programs
@@ -64,6 +65,8 @@ def nightly(*values: object) -> Any:
     return pytest.param(*values, marks=pytest.mark.nightly)
 
 
+ALONE = "stamped"
+"""The marker of tests that take long and depend on the clone alone: `make test` runs them where something changed."""
 BROWSER = "browser"
 """The marker of tests that open a page."""
 
@@ -84,6 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
+    config.addinivalue_line("markers", f"{ALONE}: depends on the clone alone; make test runs it again after a change")
     for name, (extents, why) in LEFT_OUT.items():
         given = sorted(f"--{extent.name.lower()}" if extent else "no extent" for extent in extents)
         config.addinivalue_line("markers", f"{name}: {why}; left out with {' and '.join(given)}")
@@ -97,11 +101,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen, others = [], []
     for item in items:
         (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)
-    config.hook.pytest_deselected(items=others)
     if hasattr(config, "workerinput"):  # one of several processes: see in_two
+        stamped = [item for item in chosen if item.get_closest_marker(ALONE) and StampsOfTests().passed(item.nodeid)]
+        others += stamped
+        chosen = [item for item in chosen if item not in stamped]
         of_file = Counter(item.path for item in chosen)
         chosen.sort(key=lambda item: of_file[item.path])
+    config.hook.pytest_deselected(items=others)
     items[:] = chosen
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Keep that a test passed whose stamp counts."""
+    yield
+    if item.get_closest_marker(ALONE):
+        StampsOfTests().keep(item.nodeid)
 
 
 @pytest.fixture(scope="session")

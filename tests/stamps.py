@@ -107,6 +107,38 @@ class Stamps:
         return self._folder / f"{'-'.join(filter(None, (subject.label, of)))}.json"
 
 
+class StampsOfTests:
+    """Stamps of tests that take long and depend on the clone alone, by their names."""
+
+    def __init__(self, folder: Path = FOLDER / "tests", clone: Path = CLONE) -> None:
+        self._folder, self._clone = folder, clone
+
+    def passed(self, test: str) -> bool:
+        """Whether it passed, and nothing of the clone nor around it has changed since."""
+        try:
+            return self._path(test).read_text(encoding="utf-8") == self._all_of_it()
+        except (OSError, UnicodeDecodeError):
+            return False
+
+    def keep(self, test: str) -> None:
+        """Keep that it passed."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_whole(self._path(test), self._all_of_it())
+
+    def _path(self, test: str) -> Path:
+        return self._folder / _digest([test])
+
+    def _all_of_it(self) -> str:
+        return _digest([*_around(), _whole(self._clone)])
+
+
+@cache
+def _whole(clone: Path) -> str:
+    """The digest of each file that a run of the program or of its tests may read, compiled ones too."""
+    rooms = [*(clone / name for name in ("py_backends", "kernels", "tests")), *clone.glob("*.toml")]
+    return _digest_of_files(path for room in rooms for path in (room, *room.rglob("*")) if _is_read(path))
+
+
 def _is_of_plug_in(subject: Subject) -> bool:
     """Whether another package brings it, whose files are not looked at here."""
     text = subject.text

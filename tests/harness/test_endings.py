@@ -16,7 +16,7 @@ from started import Ended, Started
 
 from py_backends.results.report import FAILURES
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.stamped
 
 PATIENCE = "8"
 """Seconds in which a sound worker answers, whoever else is at work."""

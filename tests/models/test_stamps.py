@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import stamps
-from stamps import Due, Stamps
+from stamps import Due, Stamps, StampsOfTests
 
 from py_backends import registry
 from py_backends.conformance.selection import Subject
@@ -45,7 +45,7 @@ def kept(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
 
 def forget() -> None:
     """What is read once in a process, since nothing changes meanwhile, is read again."""
-    for cached in (stamps._around, stamps._modules, stamps._digest_of_file):
+    for cached in (stamps._around, stamps._modules, stamps._whole, stamps._digest_of_file):
         cached.cache_clear()
 
 
@@ -222,3 +222,19 @@ def test_what_was_not_tried_has_none(kept: Stamps, subject: Subject) -> None:
     assert kept.due(subject) is Due.LITTLE
     change(subject.text.path)
     assert kept.due(subject) is Due.ALL
+
+
+@pytest.mark.parametrize(
+    "name", ["py_backends/commands/a.py", "kernels/a/lecture/a.cu", "tests/a.toml", "pyproject.toml"]
+)
+def test_a_test_of_the_clone_depends_on_all_of_it(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "clone" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("")
+    kept = StampsOfTests(tmp_path / "stamps", tmp_path / "clone")
+    assert not kept.passed("a test")
+    kept.keep("a test")
+    assert kept.passed("a test")
+    assert not kept.passed("another test")
+    change(file)
+    assert not kept.passed("a test")

@@ -22,6 +22,8 @@ from faults.table import planted_by
 from py_backends.number_formats import DTYPES
 from py_backends.registry import kernel_texts
 
+pytestmark = pytest.mark.stamped
+
 NARROW, SWAPPED = "sums_in_the_inputs_format", "swaps_its_operands"
 
 UNAVAILABLE = {name for name, _ in found()} - {name for name, target in found() if target.available}
