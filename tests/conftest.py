@@ -102,9 +102,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)
     if hasattr(config, "workerinput"):  # one of several processes: see in_two
-        stamped = [item for item in chosen if item.get_closest_marker(ALONE) and StampsOfTests().passed(item.nodeid)]
-        others += stamped
-        chosen = [item for item in chosen if item not in stamped]
+        if extent is None and not named and not config.getoption("keyword"):
+            right = [item for item in chosen if item.get_closest_marker(ALONE) and StampsOfTests().passed(item.nodeid)]
+            others += right
+            chosen = [item for item in chosen if item not in right]
         of_file = Counter(item.path for item in chosen)
         chosen.sort(key=lambda item: of_file[item.path])
     config.hook.pytest_deselected(items=others)
