@@ -94,8 +94,8 @@ def command(
 
 
 def command_of_tests(backend: str, user: User | None) -> list[str]:
-    """What pytest is told to judge a backend by the tests of `make test` that its marker and the kernel select."""
-    return [*_QUIETLY, "-m", backend, *(("-k", user[0]) if user else ()), "tests"]
+    """What pytest is told to judge a backend as `make test` does, by the tests of models that select it and a kernel."""
+    return [*_QUIETLY, "-m", backend, *(("-k", user[0]) if user else ()), "tests/models"]
 
 
 class Judge:
@@ -133,11 +133,11 @@ class Judge:
                 asked = self._tests(command_of_tests(mutant.backend, user))
             else:
                 asked = command(mutant.backend, target, user, run.formats, self._by)
-            usual = self._time(mutant.backend, asked, run.form)
+            # Tests try little of what has not changed, and so say nothing of how long the rest takes.
+            most = _LONGEST if self._by == TESTS else 5 * self._time(mutant.backend, asked, run.form) + 60
             try:
                 with self._scratch.changed(self._files(mutant, run.form), user):
-                    # Tests try little of what has not changed, and so say nothing of how long the rest takes.
-                    verdict = self._suite(asked, _LONGEST if self._by == TESTS else 5 * usual + 60)
+                    verdict = self._suite(asked, most)
             except Stillborn as failed:
                 return Verdict(STILLBORN, _first_line_of_error(str(failed)), monotonic() - begin)
             if verdict != (SURVIVED, ""):
