@@ -94,7 +94,7 @@ def command(
 
 
 def command_of_tests(backend: str, user: User | None) -> list[str]:
-    """What pytest is told to judge a backend as `make test` does, by the tests of models that select it and a kernel."""
+    """What pytest is told to judge a backend as `make test` does: tests of models that both select."""
     return [*_QUIETLY, "-m", backend, *(("-k", user[0]) if user else ()), "tests/models"]
 
 
