@@ -192,9 +192,7 @@ def around_digest(subject: Subject) -> str:
 def _around() -> list[str]:
     compiler = _ENVIRONMENT.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), "")
     packages = sorted(f"{each.name}=={each.version}" for each in metadata.distributions(path=_PATH))
-    variables = sorted(
-        f"{name}={told}" for name, told in _ENVIRONMENT.items() if name != "_" and not name.startswith(_OF_A_TERMINAL)
-    )
+    variables = sorted(f"{name}={told}" for name, told in _ENVIRONMENT.items() if not name.startswith(_OF_A_TERMINAL))
     return [sys.version, *packages, _said(compiler), *cpu.identity(), str(_CPUS), *variables]
 
 
