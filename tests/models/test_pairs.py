@@ -47,7 +47,7 @@ def covered(sources: Sequence[Subject]) -> set[tuple[str, Place]]:
     for each in late:
         there.setdefault(each.text.kernel, {})[place(each)] = None
     chosen = set()
-    for at, (kernel, places) in enumerate(reversed(there.items())):  # the last is as good as the first
+    for at, (kernel, places) in enumerate(reversed(there.items())):  # any order covers
         for by in (0, 1):
             chosen.add((kernel, list(places)[(2 * at + by) % len(places)]))
     without = dict.fromkeys(place(each) for each in late if place(each) not in {where for _, where in chosen})
