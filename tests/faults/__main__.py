@@ -1,10 +1,10 @@
 """Plants faults one by one, and says which were caught.
 
-    python -m tests.faults [NAME...] [--json FILE] [--list] [--by-suite] [--quick | --thorough]
+    python -m tests.faults [NAME...] [--json FILE] [--list] [--by JUDGE] [--quick | --thorough]
 
 A change of a module is made in a copy of the clone, where a test that passes without it must fail. All other faults are
-planted by the tests that must see them, and these must pass. With `--by-suite`, changes of sources are made in a copy
-too, and what the conformance suite tries of these sources must fail: it says how much that sees by itself.
+planted by the tests that must see them, and these must pass. With `--by`, changes of sources are made in a copy too,
+and judged as mutants are (tests.mutants): by the conformance suite, or by the tests that `make test` has of a source.
 
 Tests are run as `make test` runs them. What that leaves out, and what this machine lacks, is said not to be tried. The
 exit code is 1 where a fault was not caught, where what it changes is not there, or where tests fail without it. It is 2
@@ -23,30 +23,23 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
 
 from py_backends import registry
 from py_backends.commands._options import Parser
-from py_backends.conformance.at_hand import targets_of
 from py_backends.errors import WrongRequest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does: the tools of tests/ find each other by it
+from mutants.judge import JUDGES
+
+from .outcomes import CAUGHT, MISSED, NOT_TRIED, Outcome, judged
 from .table import CLONE, Change, Fault, every
 
 _FOLDERS = ("py_backends", "kernels", "tests", "benchmarks", "docs", "examples")
 _FILES = ("CMakeLists.txt", "pyproject.toml")
 _PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-CAUGHT, MISSED, NOT_TRIED = "caught", "not caught", "not tried"
-
-
-class Outcome(NamedTuple):
-    """What became of a fault. `by`: who caught it, or why it was not."""
-
-    fault: str
-    status: str
-    by: str
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,7 +48,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of faults, see --list; all where there is none")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there")
     parser.add_argument("--list", action="store_true", help="print all faults, where they are and who must see them")
-    parser.add_argument("--by-suite", action="store_true", help="have the suite look for changes of sources, not tests")
+    parser.add_argument(
+        "--by", choices=JUDGES, help="have the suite look for changes of sources, or tests of models, as for mutants"
+    )
     how = parser.add_mutually_exclusive_group()
     for extent in ("--quick", "--thorough"):
         how.add_argument(
@@ -75,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
             )
         return 0
     found = []
-    for outcome in outcomes(chosen, asked.extent or [], by_suite=asked.by_suite):
+    for outcome in outcomes(chosen, asked.extent or [], by=asked.by):
         print(f"{outcome.fault}: {outcome.status}{outcome.by and f': {outcome.by}'}"[:200], flush=True)
         found.append(outcome)
     if asked.json:
@@ -86,11 +81,12 @@ def main(arguments: Sequence[str]) -> int:
     return int(counts[MISSED] > 0)
 
 
-def outcomes(faults: Iterable[Fault], options: Sequence[str], *, by_suite: bool = False) -> Iterator[Outcome]:
+def outcomes(faults: Iterable[Fault], options: Sequence[str], *, by: str | None = None) -> Iterator[Outcome]:
     """What becomes of each fault: first of those that tests plant, then of those that are planted in a copy."""
     every_one = list(faults)
-    changes = [fault for fault in every_one if isinstance(fault, Change) and (by_suite or fault.planted_by_runner)]
-    by_tests = [fault for fault in every_one if fault not in changes]
+    changes = [fault for fault in every_one if isinstance(fault, Change) and fault.planted_by_runner]
+    of_sources = [fault for fault in every_one if by and isinstance(fault, Change) and not fault.planted_by_runner]
+    by_tests = [fault for fault in every_one if fault not in (*changes, *of_sources)]
     left = {fault.name: list(fault.tests) for fault in by_tests}
     found: dict[str, list[Outcome]] = {fault.name: [] for fault in by_tests}
     for test in dict.fromkeys(test for fault in by_tests for test in fault.tests):
@@ -101,6 +97,8 @@ def outcomes(faults: Iterable[Fault], options: Sequence[str], *, by_suite: bool 
                 yield min(found[outcome.fault], key=_worst)
     if changes:
         yield from _in_a_copy(changes, options)
+    if by:
+        yield from judged(of_sources, by)
 
 
 def _worst(outcome: Outcome) -> int:
@@ -174,47 +172,27 @@ def _in_a_copy(changes: Sequence[Change], options: Sequence[str]) -> Iterator[Ou
             shutil.copytree(CLONE / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in _FILES:
             shutil.copy(CLONE / name, clone)
-        sound: dict[tuple[str, ...], str] = {}
+        sound: dict[str, str] = {}
         for change in changes:
-            asked = _asked(change, clone)
-            if asked and asked not in sound:
-                sound[asked] = _what_fails(asked, clone, options)
-            yield _planted(change, clone, options, asked, sound.get(asked, _COMPILED_BEFORE))
+            test = _file_of(change.tests[0], clone) or f"test_{change.tests[0]}.py"
+            if test not in sound:
+                sound[test] = _what_fails(test, clone, options)
+            yield _planted(change, clone, options, test, sound[test])
 
 
-_NOTHING_RAN = "no test of it is run so"
-_COMPILED_BEFORE = "its source is compiled ahead of time"
-
-
-def _asked(change: Change, clone: Path) -> tuple[str, ...]:
-    """What pytest is asked: a file of tests, or what the suite has for a source. Nothing where a copy shows nothing."""
-    if change.planted_by_runner:
-        return (_file_of(change.tests[0], clone) or f"test_{change.tests[0]}.py",)
-    backend, kernel, variant = change.text.backend, change.text.kernel, change.text.variant
-    if change.text.path.suffix == ".cpp" and not any(target.just_in_time for target in targets_of(backend)):
-        return ()
-    return ("py_backends/conformance", "--backend", backend, "--kernel", kernel, "--variant", variant)
-
-
-def _what_fails(asked: Sequence[str], clone: Path, options: Sequence[str]) -> str:
+def _what_fails(test: str, clone: Path, options: Sequence[str]) -> str:
     """The first test of a file that fails, or nothing."""
-    ended = _run([*_PYTEST, "-x", *options, *asked], clone)
-    if ended.returncode == 0:
+    ended = _run([*_PYTEST, "-x", *options, test], clone)
+    if ended.returncode == pytest.ExitCode.OK:
         return ""
-    if ended.returncode == _NO_TESTS:
-        return _NOTHING_RAN
     failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return failed[0] if failed else f"exit code {ended.returncode}: {ended.stdout[-500:]}{ended.stderr[-500:]}"
 
 
-_NO_TESTS = 5
-
-
-def _planted(change: Change, clone: Path, options: Sequence[str], asked: Sequence[str], without: str) -> Outcome:
+def _planted(change: Change, clone: Path, options: Sequence[str], test: str, without: str) -> Outcome:
     """What becomes of a change, given what fails without it: then tests say nothing of it."""
     if without:
-        status = NOT_TRIED if without in {_NOTHING_RAN, _COMPILED_BEFORE} else MISSED
-        return Outcome(change.name, status, without if status is NOT_TRIED else f"without it fails {without}")
+        return Outcome(change.name, MISSED, f"without it fails {without}")
     path = clone / change.where
     before = path.read_text(encoding="utf-8")
     try:
@@ -222,7 +200,7 @@ def _planted(change: Change, clone: Path, options: Sequence[str], asked: Sequenc
     except AssertionError as lost:
         return Outcome(change.name, MISSED, str(lost))
     try:
-        failed = _what_fails(asked, clone, options)
+        failed = _what_fails(test, clone, options)
     finally:
         path.write_text(before, encoding="utf-8")
     return Outcome(change.name, CAUGHT if failed else MISSED, failed)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from . import __main__ as runner
-from .table import CLONE, Change, Fault, changes
+from .outcomes import as_mutant
+from .table import Change, Fault, changes
 
 pytestmark = pytest.mark.slow
 
@@ -115,13 +116,12 @@ def test_all_tests_must_have_a_test_of_it(capsys: pytest.CaptureFixture[str]) ->
     assert "forgotten: not caught: test_planting has no test of it" in capsys.readouterr().out
 
 
-def test_the_suite_is_asked_for_what_it_has_of_a_source() -> None:
-    of_sources = {change.text.backend: change for change in changes() if not change.planted_by_runner}
-    asked = runner._asked(of_sources["opencl"], CLONE)
-    text = of_sources["opencl"].text
-    assert asked[:1] == ("py_backends/conformance",)
-    assert {"opencl", text.kernel, text.variant} < set(asked)
-    assert runner._asked(of_sources["openmp"], CLONE) == (), "it is compiled ahead of time"
+def test_a_change_of_a_source_is_a_mutant_of_it() -> None:
+    for change in changes():
+        if not change.planted_by_runner:
+            mutant = as_mutant(change)
+            assert mutant.content.decode() == change.planted()
+            assert mutant.text.users == ((change.text.kernel, change.text.variant),)
 
 
 @pytest.mark.usefixtures("clone")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
 from . import c_family, in_python
 from .places import Change
@@ -58,23 +59,36 @@ class Mutant:
 
 def mutants_of(text: Text) -> list[Mutant]:
     """Every mutant of a text, in its order; each change once."""
-    content = text.content
-    python = text.file.endswith(".py")
-    tree = in_python.parsed(content) if python else c_family.parsed(content, PurePath(text.file).suffix)
-    language = in_python if python else c_family
-    found = language.changes(tree.root_node) if text.users else language.waits(tree.root_node)
+    language = in_python if _is_python(text) else c_family
+    root = _parsed(text).root_node
+    found = language.changes(root) if text.users else language.waits(root)
+    return with_changes(text, sorted(set(found), key=lambda change: (change.start, change.end, change.new)))
+
+
+def with_changes(text: Text, changes: Iterable[Change]) -> list[Mutant]:
+    """A mutant of a text for each of these changes, in the text's order."""
+    content, root = text.content, _parsed(text).root_node
     lines = content.decode().split("\n")
     seen: Counter[tuple[str, ...]] = Counter()
     mutants = []
-    for change in sorted(set(found), key=lambda change: (change.start, change.end, change.new)):
+    for change in changes:
         line = content.count(b"\n", 0, change.start)
         source, old = lines[line].strip(), content[change.start : change.end].decode()
         seen[change.kind, source, old, change.new] += 1
-        node = tree.root_node.descendant_for_byte_range(change.start, max(change.start, change.end - 1))
+        node = root.descendant_for_byte_range(change.start, max(change.start, change.end - 1))
         assert node is not None
         number = seen[change.kind, source, old, change.new]
-        mutants.append(Mutant(text, change, _context(node, python), line + 1, source, old, number))
+        mutants.append(Mutant(text, change, _context(node, _is_python(text)), line + 1, source, old, number))
     return mutants
+
+
+def _is_python(text: Text) -> bool:
+    return text.file.endswith(".py")
+
+
+def _parsed(text: Text) -> Tree:
+    python = _is_python(text)
+    return in_python.parsed(text.content) if python else c_family.parsed(text.content, PurePath(text.file).suffix)
 
 
 def _context(node: Node, python: bool) -> Context:

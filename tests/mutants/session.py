@@ -67,7 +67,7 @@ class Session:
 
         def work(job: int) -> None:
             with ExitStack() as closing:
-                judges = _Judges(self._folder / str(job), self._machines, self._results, self._by, closing)
+                judges = Judges(self._folder / str(job), self._machines, self._results, self._by, closing)
                 while monotonic() < end:
                     try:
                         mutant = waiting.pop() if job % 2 else waiting.popleft()
@@ -78,7 +78,7 @@ class Session:
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(work, range(jobs)))
 
-    def _run(self, mutant: Mutant, judges: _Judges, tell: Tell) -> None:
+    def _run(self, mutant: Mutant, judges: Judges, tell: Tell) -> None:
         try:
             verdict = judges.judge(mutant)
         except JudgeFailed as failed:
@@ -94,7 +94,7 @@ class Session:
             tell(mutant, verdict)
 
 
-class _Judges:
+class Judges:
     """The judges of one job: each has a copy of the clone for one backend and instruction set."""
 
     def __init__(
