@@ -35,8 +35,6 @@ from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import answered, chosen
 from py_backends.number_formats import DTYPES
 
-pytestmark = pytest.mark.slow
-
 V, M = VECADD, MATMUL
 
 ONLY_THERE = {"nothing_wrong", "shares_scratch_memory", "is_wrong_with_other_numbers_of_threads", "takes_any_output"}
@@ -95,6 +93,10 @@ def run_suite(folder: Path, *options: str) -> Finished:
         return run_python(*command, cwd=folder, longest=290)
 
 
+ONE_EACH = [
+    (fault, kernel, min(kinds)) for fault, of_kernels in FAILS.items() for kernel, kinds in [*of_kernels.items()][:1]
+]
+"""Faults, each with a kernel and a kind that must see it."""
 Tallies = dict[tuple[str, str], dict[str, Any]]
 """By fault and kernel, the tally of each kind."""
 
@@ -102,9 +104,18 @@ Tallies = dict[tuple[str, str], dict[str, Any]]
 @pytest.fixture(scope="module")
 def tallies(folder: Path) -> Tallies:
     """What the suite says of all the faults, in one dtype: one run, whose cases they share."""
+    return tallied(folder, "float32 and not drawn")
+
+
+@pytest.fixture(scope="module")
+def glances(folder: Path) -> Tallies:
+    """What it says of each fault by one of the kinds that must see it."""
+    return tallied(folder, " or ".join(f"({fault}-{kernel} and float32-{kind}])" for fault, kernel, kind in ONE_EACH))
+
+
+def tallied(folder: Path, chosen: str) -> Tallies:
     file = folder / "tallies.json"
-    chosen = ("--backend", ",".join(BACKENDS), "-k", "float32 and not drawn")
-    run = run_suite(folder, "-q", *chosen, "--conformance-json", str(file))
+    run = run_suite(folder, "-q", "--backend", ",".join(BACKENDS), "-k", chosen, "--conformance-json", str(file))
     assert run.returncode == 1, run.stdout + run.stderr
     found: Tallies = {}
     for one in told(file):
@@ -122,12 +133,19 @@ def failed(tallies: Tallies, fault: str, kernel: str) -> set[str]:
     return {kind for kind, one in tallies[fault, kernel].items() if one["failures"]}
 
 
+@pytest.mark.parametrize(("fault", "kernel", "kind"), ONE_EACH)
+def test_a_fault_is_seen(glances: Tallies, fault: str, kernel: str, kind: str) -> None:
+    assert kind in failed(glances, fault, kernel)
+
+
+@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize(("fault", "kernel"), [(fault, kernel) for fault in FAILS for kernel in FAILS[fault]])
 def test_a_fault_fails_its_kinds(tallies: Tallies, fault: str, kernel: str) -> None:
     assert FAILS[fault][kernel] <= failed(tallies, fault, kernel), tallies[fault, kernel]
 
 
+@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("fault", "kernel"), [(fault, kernel) for fault in sorted(ONLY_THERE) for kernel in kernels_of(fault)]
@@ -138,6 +156,7 @@ def test_what_a_fault_cannot_affect_holds(tallies: Tallies, fault: str, kernel: 
     assert set(tallies[fault, kernel]) - expected
 
 
+@pytest.mark.slow
 @pytest.mark.nightly
 def test_a_sound_backend_passes(tallies: Tallies) -> None:
     for kernel in (V, M):
@@ -165,12 +184,14 @@ REASONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize(("fault", "kernel", "kind"), REASONS)
 def test_the_reason_is_told(tallies: Tallies, fault: str, kernel: str, kind: str) -> None:
     assert REASONS[fault, kernel, kind] in tallies[fault, kernel][kind]["failures"][0][1]
 
 
+@pytest.mark.slow
 class TestWhatIsTold:
     def test_of_what_holds_and_what_does_not(self, folder: Path) -> None:
         crashing = ("--backend", backend_of("crashes_at_one_size"), "--target", "crashes_at_one_size")
@@ -253,6 +274,7 @@ def unusual(tmp_path_factory: pytest.TempPathFactory) -> Unusual:
     return found
 
 
+@pytest.mark.slow
 class TestUnusualKernels:
     def test_sizes_that_do_not_fit_are_raised_or_left_out(self, unusual: Unusual) -> None:
         tallies = unusual["even", "lecture"]
@@ -269,6 +291,7 @@ class TestUnusualKernels:
         assert "unfit-out" not in wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", registry.problem(V).dtypes)
 def test_special_values_of_any_kernel_reach_the_largest_numbers(dtype: str) -> None:
     (kind,) = (kind for kind in WITHOUT_OWN if kind.name == "special-values")
@@ -281,6 +304,7 @@ def test_special_values_of_any_kernel_reach_the_largest_numbers(dtype: str) -> N
 HALVING = "def matmul(a, b, c, m, n, k):\n    c[...] = FAULTS[{name!r}][0](a, b)\n"
 
 
+@pytest.mark.slow
 def test_a_fault_in_a_narrow_format_alone_fails_there(tmp_path: Path) -> None:
     files = dict(scratch.plugin("halved", ["nothing_wrong"], [M], dtypes=("float16", "float32")))
     own = (CLONE / "kernels" / M / "faults.py").read_text(encoding="utf-8")
@@ -334,6 +358,7 @@ class Device(contract.HostDevice):
 """What is sound where it is, and says so late where it is not."""
 
 
+@pytest.mark.slow
 class TestWhatIsNotThere:
     @pytest.fixture(scope="class")
     @classmethod
@@ -393,6 +418,7 @@ class TestWhatIsNotThere:
         assert tried == {("shapes", "float32"), ("out", "float32"), ("drawn", "float32")}
 
 
+@pytest.mark.slow
 class TestWrongUsage:
     @pytest.mark.parametrize(
         ("options", "words"),
@@ -472,6 +498,7 @@ class TestWrongUsage:
         assert "1 error in" in run.stdout
 
 
+@pytest.mark.slow
 def test_nobody_elses_run_is_changed(folder: Path, tmp_path: Path) -> None:
     """The entry point is there for all who have py-backends installed."""
     (tmp_path / "test_own.py").write_text(
@@ -487,6 +514,7 @@ def test_nobody_elses_run_is_changed(folder: Path, tmp_path: Path) -> None:
     assert "1 passed" in run.stdout
 
 
+@pytest.mark.slow
 def test_it_starts_in_a_clone_with_what_its_extra_brings(monkeypatch: pytest.MonkeyPatch) -> None:
     """pytest refuses settings of the clone that no plug-in knows."""
     extras = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
@@ -500,6 +528,7 @@ def test_it_starts_in_a_clone_with_what_its_extra_brings(monkeypatch: pytest.Mon
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", registry.kernel_names())
 def test_there_are_enough_distinct_cases(kernel: str) -> None:
     """For a backend with one variant, in two dtypes: 1,000 of each of two kernels and more."""
@@ -508,12 +537,14 @@ def test_there_are_enough_distinct_cases(kernel: str) -> None:
     assert len(names) > {V: 700, M: 1200}.get(kernel, 0)
 
 
+@pytest.mark.slow
 def test_every_kind_has_its_line_in_the_documentation() -> None:
     page = (CLONE / "docs" / "conformance.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\| `([a-z][a-z-]*)` \|", page, re.MULTILINE))
     assert documented == set(kind_names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [V, M])
 def test_every_kind_has_a_fault_that_fails_it(kernel: str) -> None:
     """That is so of every kernel's own kinds. These two also have backends for what answers alone cannot show."""
@@ -522,6 +553,7 @@ def test_every_kind_has_a_fault_that_fails_it(kernel: str) -> None:
     assert failing == {kind.name for kind in (*all_kinds_of(kernel), *calls.KINDS)}
 
 
+@pytest.mark.slow
 def test_names_of_calls_are_distinct() -> None:
     for kernel, kind in itertools.product(registry.kernel_names(), calls.KINDS):
         names = [call.name for call in chosen(kind, kernel, "float32")]
@@ -530,6 +562,7 @@ def test_names_of_calls_are_distinct() -> None:
         assert len(set(names)) == len(names), kind.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_result_that_numpy_has_is_exact_where_it_must_be(dtype: str) -> None:
     """Of a case that must come out exact, the reference is."""
