@@ -8,7 +8,7 @@ from py_backends.display import units
 from py_backends.display.layout import NOT_RUN, UNSURE, Line, Section, rule, unit, why_unsure
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import rate
-from py_backends.results.report import FAILURES, Control, Duration, Report, Row
+from py_backends.results.report import FAILURES, Control, Duration, Report, Row, Speedup
 from py_backends.results.spec import Workload
 
 _HEADER = ("backend", "target", "variant", "kernel", "")
@@ -61,7 +61,7 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
             *_launches(rows, name),
             *_not_converged(rows, name),
             *_far_off(rows, report),
-            *(_in_words(control) for control in report.control if any(_is_for(control, row) for row in group)),
+            *(_of_control(control) for control in report.control if any(_is_for(control, row) for row in group)),
         ],
         right=range(3, len(header)),
         dropped=_DROPPED,
@@ -95,7 +95,7 @@ def _launches(rows: Iterable[Row], name: Callable[[Row], str]) -> Iterator[str]:
 def _not_converged(rows: Iterable[Row], name: Callable[[Row], str]) -> Iterator[str]:
     names = [name(row) for row in rows if row.versus and not row.versus.converged]
     if names:
-        yield f"noisy: a longer --budget narrows these: {', '.join(dict.fromkeys(names))}"
+        yield f"undecided; a longer --budget may tell: {', '.join(dict.fromkeys(names))}"
 
 
 def _far_off(rows: Iterable[Row], report: Report) -> Iterator[str]:
@@ -113,13 +113,14 @@ def _is_for(control: Control, row: Row) -> bool:
     )
 
 
-def _in_words(control: Control) -> str:
-    """What the run can tell apart, and the result of one more copy of the baseline."""
-    name = control.second.baseline
-    if control.band is None:
-        return f"no noise band: too few rounds, or a copy of {name} failed"
-    copy = units.ratio(control.second.speedup, control.second.verdict)
-    return f"noise band: copies of {name} lie within ±{100 * control.band:.1f}%; one more copy of it: {copy}"
+def _of_control(control: Control) -> str:
+    """What this run says of equal rows."""
+    first, second = _in_words(control.first), _in_words(control.second)
+    return f"two copies of {control.first.baseline}, judged like the rows: {first}; {second}"
+
+
+def _in_words(versus: Speedup) -> str:
+    return units.ratio(versus.speedup, versus.verdict, versus.low, versus.high)
 
 
 def _alone(rows: Sequence[Row], group: Sequence[Row]) -> Iterator[str]:
@@ -173,7 +174,7 @@ def versus(row: Row) -> str:
         return ""
     if row.backend == row.versus.baseline:
         return "1"
-    ratio = units.ratio(row.versus.speedup, row.versus.verdict)
+    ratio = _in_words(row.versus)
     return f"*{ratio}" if _other_shape(row) else ratio
 
 

@@ -62,12 +62,16 @@ def with_spread(words: str, median: float, low: float | None, high: float | None
     return f"{words} {spread(median, low, high)}".rstrip()
 
 
-def ratio(speedup: float, verdict: str | None) -> str:
-    """A speed-up and its verdict in words: "1.21x faster", "3.30x slower", "same", "unclear, 0.98x"."""
+def ratio(speedup: float, verdict: str | None, low: float | None = None, high: float | None = None) -> str:
+    """A speed-up and its verdict in words: "1.21x faster", "3.30x slower", "same".
+
+    An unclear one shows its interval, "1.06x [0.98, 1.15]", or that it has none: "unclear, 1.06x".
+    """
     if verdict == "same" or not speedup > 0:
         return verdict or ""
     if verdict in (None, "unclear"):
-        return f"unclear, {figure(speedup)}x"
+        interval = None if low is None or high is None else f"{figure(speedup)}x [{figure(low)}, {figure(high)}]"
+        return interval or f"unclear, {figure(speedup)}x"
     return f"{figure(max(speedup, 1 / speedup))}x {verdict}"
 
 

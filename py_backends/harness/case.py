@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -31,7 +32,7 @@ class Case(Arena):
         result = problem.result_dtype(dtype)
         dtypes = [*[dtype] * len(problem.inputs), result]
         ends = [span(math.prod(shape), sizes, each).end for shape, each in zip(self.shapes, dtypes, strict=True)]
-        super().__init__(ends)
+        super().__init__([end + mmap.PAGESIZE for end in ends])  # a page to move in
         self.place(sizes, dtype, self.shapes, result=result)
         self._seed = seed
         for array, numbers in zip(self.inputs, self._drawn(), strict=True):

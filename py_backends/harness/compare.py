@@ -272,7 +272,9 @@ class Comparison:
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         def next_rows() -> list[RunningRow | TimedCeiling]:
-            rows = plan.schedule(self._groups, watch.undisturbed)
+            rows = plan.schedule(self._groups)
+            for case in dict.fromkeys(row.case for row in rows):
+                case.move(self._order)
             return [*rows, *ceilings] if rows or not self._groups else []
 
         begin = monotonic()

@@ -1,8 +1,7 @@
 """Pairs rows with their baseline, and adds the controls.
 
-A control is a further copy of the baseline in a worker of its own. Every round samples it, as it samples the rows. The
-first control sets the noise band: how far apart two equal rows may lie in this run. The second control is judged by
-this band like any row.
+A control is a further copy of the baseline in a worker of its own. It is sampled and judged like any row, and shows how
+far apart two equal rows lie in this run.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from py_backends.harness.pool import Pool
 from py_backends.harness.running_row import RunningRow
 from py_backends.results.ratios import speedups
 from py_backends.results.report import by_round
-from py_backends.results.verdicts import RESAMPLES, Ratio, band, ratio
+from py_backends.results.verdicts import Ratio, ratio
 from py_backends.workers.process import WorkerFailed
 
 COPIES = 2
@@ -37,16 +36,10 @@ class Group:
         """The rows and controls that a round samples."""
         return [*self.rows, *self.controls]
 
-    def band(self) -> float | None:
-        """The noise band by the first control's samples so far; None with too few samples, or if a control failed."""
-        if not self.controls or any(control.failed for control in self.controls):
-            return None
-        return band(self.ratios(self.controls[0]))
-
-    def ratio(self, row: RunningRow, resamples: int = RESAMPLES) -> Ratio | None:
+    def ratio(self, row: RunningRow, *, whole_calls: bool = False) -> Ratio | None:
         """The speed-up of a row over the baseline in the rounds so far; None if there is nothing to compare."""
-        ratios = self.ratios(row)
-        return ratio(ratios, resamples) if ratios else None
+        ratios = self.ratios(row, whole_calls=whole_calls)
+        return ratio(ratios) if ratios else None
 
     def ratios(self, row: RunningRow, *, whole_calls: bool = False) -> list[float]:
         """What the function `ratios` says of a row over the baseline; empty without one."""
@@ -59,9 +52,8 @@ class Group:
             self.baseline = None
 
     def compared(self) -> list[RunningRow]:
-        """The rows to judge: all but the baseline, and the second control if the first was ever sampled."""
-        judged = [row for row in self.rows if row is not self.baseline]
-        return [*judged, *self.controls[1:]] if self.controls and self.controls[0].samples else judged
+        """The rows to judge: all but the baseline, and the controls."""
+        return [row for row in self.sampled if row is not self.baseline]
 
 
 def ratios(row: RunningRow, other: RunningRow, *, whole_calls: bool = False) -> list[float]:

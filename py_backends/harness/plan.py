@@ -9,6 +9,7 @@ from typing import Any
 from py_backends.harness.request import Request
 from py_backends.harness.schedule import Schedule, until_known
 from py_backends.results.spec import Spec
+from py_backends.results.verdicts import LOOKS
 from py_backends.workers import probe
 from py_backends.workers.probe import BackendTarget
 
@@ -38,7 +39,7 @@ class Plan:
     runs: int = 48
     shorten: bool = True
     rounds: int = 500
-    least_rounds: int = 1
+    least_rounds: int = LOOKS
     targets: Sequence[str] = ()
     threads: Sequence[int] = ()
     controls: bool = True

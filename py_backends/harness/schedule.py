@@ -8,32 +8,36 @@ from typing import TypeAlias
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
 from py_backends.results.statistics import duration
-from py_backends.results.verdicts import NARROWEST_BAND, RESAMPLES_TO_STOP
+from py_backends.results.verdicts import LEAST_ROUNDS, MARGIN, is_decided, verdicts
 
-Schedule: TypeAlias = Callable[[Sequence[Group], int], Sequence[RunningRow]]
-"""Returns the rows of the next round, from what the rounds before have sampled and from how many of them nothing
-disturbed. No rows end the rounds."""
-_LEAST_ROUNDS = 30
-"""With fewer rounds, the error of the band itself exceeds a quarter."""
+Schedule: TypeAlias = Callable[[Sequence[Group]], Sequence[RunningRow]]
+"""Returns the rows of the next round, from what the rounds before have sampled. No rows end the rounds."""
 
 
-def until_known(groups: Sequence[Group], undisturbed: int) -> list[RunningRow]:
-    """All rows and controls, until every interval is narrow enough for a verdict."""
-    sampled = [(group, row) for group in groups for row in group.sampled]
-    if undisturbed >= _LEAST_ROUNDS and all(_is_known(group, row) for group, row in sampled):
-        return []
-    return [row for _, row in sampled]
+def until_known(groups: Sequence[Group]) -> list[RunningRow]:
+    """The rows that are not yet decided, each with its baseline."""
+    decided, chosen = _decided(groups), list[RunningRow]()
+    for group in groups:
+        rows = [row for row in group.compared() or group.rows if row not in decided and not row.failed]
+        chosen += [group.baseline, *rows] if rows and group.baseline and group.baseline not in rows else rows
+    return chosen
 
 
-def _is_known(group: Group, row: RunningRow) -> bool:
-    """Whether a row needs no more rounds: by its ratio or, if nothing is compared, by its time."""
-    band = group.band()
-    if row.failed or (row is group.baseline and band is not None):
-        return True
-    if not row.samples:  # no round has sampled it yet
-        return False
-    if band is not None:
-        compared = group.ratio(row, RESAMPLES_TO_STOP)
-        return compared is not None and compared.converged(band)
+def _decided(groups: Sequence[Group]) -> set[RunningRow]:
+    """Rows with enough samples: by their verdict, by the width of their interval or, alone, of their time.
+
+    What is not `FASTER` or `SLOWER` yet may become so, unless its interval says that it hardly differs.
+    """
+    sampled = [(group, row) for group in groups for row in group.sampled if len(row.samples) >= LEAST_ROUNDS]
+    ratios = [(row, found) for group, row in sampled if row is not group.baseline and (found := group.ratio(row))]
+    said = verdicts([found for _, found in ratios])
+    compared = {row for row, _ in ratios}
+    told = zip(ratios, said, strict=True)
+    return {row for (row, found), verdict in told if is_decided(found, verdict)} | {
+        row for _, row in sampled if row not in compared and _has_known_time(row)
+    }
+
+
+def _has_known_time(row: RunningRow) -> bool:
     time = duration([sample.kernel for sample in row.samples.values()])
-    return time.low is not None and time.high is not None and time.high <= time.low * (1 + NARROWEST_BAND)
+    return time.low is not None and time.high is not None and time.high <= time.low * (1 + MARGIN)

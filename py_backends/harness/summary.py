@@ -68,23 +68,26 @@ def _fill_speedups(groups: Sequence[Group]) -> list[Control]:
     """Fill in the speed-up of every row over its baseline. Returns the controls by which rows were judged."""
     compared = [(group, row) for group in groups for row in group.compared()]
     ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row))]
-    said = verdicts([found for *_, found in ratios], [group.band() for group, *_ in ratios])
+    said = verdicts([found for *_, found in ratios])
     for group in groups:
         if group.baseline and group.baseline.samples:
             group.baseline.result.versus = _itself(group.baseline)
-    controls = []
-    for (group, row, found), verdict in zip(ratios, said, strict=True):
-        speedup = _speedup(group, row, found, verdict)
-        if row in group.controls:
-            controls.append(_control(group, speedup))
-            continue
-        row.result.versus = speedup
-    return controls
+    judged = {
+        row: _speedup(group, row, found, verdict) for (group, row, found), verdict in zip(ratios, said, strict=True)
+    }
+    for group in groups:
+        for row in group.rows:
+            row.result.versus = judged.get(row, row.result.versus)
+    return [
+        Control(row.kernel, row.dtype, row.shape, *(judged[each] for each in group.controls))
+        for group in groups
+        if group.baseline and all(each in judged for each in group.controls)
+        for row in [each.result for each in group.controls[:1]]
+    ]
 
 
 def _speedup(group: Group, row: RunningRow, found: Ratio, verdict: str) -> Speedup:
     assert group.baseline is not None  # nothing is compared without a baseline
-    band = group.band()
     return Speedup(
         baseline=group.baseline.result.backend,
         speedup=found.median,
@@ -93,21 +96,12 @@ def _speedup(group: Group, row: RunningRow, found: Ratio, verdict: str) -> Speed
         same_shape=row.case.sizes == group.baseline.case.sizes,
         verdict=verdict,
         rounds=found.rounds,
-        converged=band is not None and found.converged(band),
+        converged=verdict != UNCLEAR,
     )
 
 
 def _itself(baseline: RunningRow) -> Speedup:
     return Speedup(baseline.result.backend, 1.0, 1.0, 1.0, True, SAME, len(baseline.samples), True)
-
-
-def _control(group: Group, second: Speedup) -> Control:
-    first, band = group.controls[0], group.band()
-    found = group.ratio(first)
-    assert found is not None  # otherwise the second control is not judged
-    row = first.result
-    verdict = UNCLEAR if band is None else SAME
-    return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, verdict), second)
 
 
 def add_note(row: Row, note: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from py_backends import registry
 from py_backends.results.report import Row, Speedup
-from py_backends.results.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
+from py_backends.results.verdicts import Ratio, ratio, verdicts
 
 
 def in_common(*samples: Sequence[float | None]) -> list[tuple[float, ...]]:
@@ -20,12 +20,9 @@ def speedups(ours: Sequence[float | None], theirs: Sequence[float | None], work:
 
 
 def with_verdicts(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
-    """The speed-up of the first row of each pair over the second. All verdicts hold together at 95%.
-
-    The band is the narrowest one, not that of the controls: the question is not whether the two are the same.
-    """
+    """The speed-up of the first row of each pair over the second, with verdicts."""
     ratios = [row_ratio(row, other) for row, other in pairs]
-    said = verdicts(ratios, [NARROWEST_BAND] * len(pairs))
+    said = verdicts(ratios)
     return [
         speedup(row, other, found, verdict) for (row, other), found, verdict in zip(pairs, ratios, said, strict=True)
     ]

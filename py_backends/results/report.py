@@ -179,10 +179,9 @@ class Speedup:
 
     low, high: the 95% interval of the median of the ratios; None with too few rounds.
     same_shape: False if the row ran at another shape than the baseline. Then rates are compared.
-    verdict: `same`, `faster`, `slower` or `unclear`, by the noise band of the run's control. Without a control it is
-        `unclear`. None in results of an earlier version.
+    verdict: `same`, `faster`, `slower` or `unclear`: see `verdicts`. None in results of an earlier version.
     rounds: the number of ratios.
-    converged: whether the interval became narrow enough for a verdict.
+    converged: whether the rounds sufficed for a verdict.
     """
 
     baseline: str
@@ -199,16 +198,12 @@ class Speedup:
 class Control:
     """The baseline compared with two more copies of itself, for one kernel, dtype and shape.
 
-    band: the noise band: in this run, ratios of equal rows lie from 1 / (1 + band) to 1 + band. None with too few
-        rounds.
-    first: the copy that sets the band.
-    second: the copy that is judged by it, like every row.
+    first, second: the copies, judged like every row.
     """
 
     kernel: str
     dtype: str
     shape: dict[str, Whole]
-    band: float | None
     first: Speedup
     second: Speedup
 

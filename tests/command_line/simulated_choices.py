@@ -3,7 +3,7 @@
     python tests/command_line/simulated_choices.py --runs 10000
 
 Each call varies by 10% from round to round. A run is wrong if it says that a call is behind which is not, or that calls
-are the same which are not. For calls that differ by 1% exactly, either would be wrong.
+are the same which differ by a tenth. Of calls that differ by 1% exactly, none is behind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
 from py_backends.results.report import Duration, Report, Row, Seconds
-from py_backends.results.verdicts import FASTER, NARROWEST_BAND, SAME
+from py_backends.results.verdicts import FASTER, MARGIN, SAME, WIDEST_SAME
 from py_backends.workers.runner import Runner, Sample
 
 SIZE = 1000
@@ -30,7 +30,7 @@ NOISE = 0.1
 """The standard deviation of the logarithm of a call's times."""
 SCENARIOS = {
     "two equal calls": (1.0, 1.0),
-    "two calls that differ by 1%": (1.0, 1 + NARROWEST_BAND),
+    "two calls that differ by 1%": (1.0, 1 + MARGIN),
     "five equal calls": (1.0,) * 5,
     "twelve equal calls": (1.0,) * 12,
     "two calls that differ by 20%": (1.0, 1.2),
@@ -51,10 +51,10 @@ class Outcome(NamedTuple):
 
     def wrong(self, seconds: Sequence[float]) -> bool:
         """Whether it says anything that is not so."""
-        band = 1 + NARROWEST_BAND
+        same = 1 + WIDEST_SAME
         return any(
-            (answer == FASTER and not seconds[at] > band * seconds[self.best])
-            or (answer == SAME and not 1 / band < seconds[at] / seconds[self.best] < band)
+            (answer == FASTER and not seconds[at] > (1 + MARGIN) * seconds[self.best])
+            or (answer == SAME and not 1 / same < seconds[at] / seconds[self.best] < same)
             for at, answer in self.answers.items()
         )
 

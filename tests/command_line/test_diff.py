@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,9 @@ import pytest
 from commands import Finished, run_here, run_in_terminal
 from conftest import nightly
 
-from py_backends.commands.diff import analysis as harness_diff
 from py_backends.commands.diff.analysis import BETWEEN_RUNS, Difference, Pair, diff
 from py_backends.errors import WrongRequest
-from py_backends.results.report import Control, Duration, Report, Row, Seconds, Speedup
-from py_backends.results.verdicts import ratio
+from py_backends.results.report import Duration, Report, Row, Seconds, Speedup
 
 SHAPE = {"m": 64, "n": 64, "k": 64}
 SMALLER = {"m": 31, "n": 31, "k": 31}
@@ -73,12 +70,8 @@ def noisy(generator: np.random.Generator, noise: float, of_the_run: float) -> li
     return np.exp(noise * (of_the_run * generator.standard_normal() + rounds)).tolist()
 
 
-def control_of(band: float, **others: Any) -> Control:
-    return replace(Control("matmul", "float32", SHAPE, band, speedup_of(1.0), speedup_of(1.0)), **others)
-
-
-def report_of(*rows: Row, control: Sequence[Control] = (), **settings: Any) -> Report:
-    return Report("2026-01-01", "0.1.0", MACHINE, SETTINGS | settings, list(rows), list(control))
+def report_of(*rows: Row, **settings: Any) -> Report:
+    return Report("2026-01-01", "0.1.0", MACHINE, SETTINGS | settings, list(rows))
 
 
 def compared(old: Row, new: Row) -> Pair:
@@ -102,13 +95,13 @@ class TestVerdict:
             (2.0, 2.0 / 1.06, "slower"),
             (0.02, 0.01, "slower"),
             (0.01, 0.02, "faster"),
-            (2.0, 2.0 * 1.0501, "unclear"),
-            (2.0, 2.0 * 1.0499, "unclear"),
-            (2.0, 2.0 / 1.0501, "unclear"),
+            (2.0, 2.0 * 1.0501, "same"),
+            (2.0, 2.0 * 1.0499, "same"),
+            (2.0, 2.0 / 1.0501, "same"),
         ],
     )
-    def test_is_by_the_band(self, old: float, new: float, verdict: str) -> None:
-        assert BETWEEN_RUNS == 0.05, "the figures above are for this band"
+    def test_is_by_what_two_runs_may_differ_by(self, old: float, new: float, verdict: str) -> None:
+        assert BETWEEN_RUNS == 0.05, "the figures above are for this"
         pair = compared(row_of("openmp", old), row_of("openmp", new))
         assert pair.verdict == verdict
         assert pair.reason is None
@@ -133,22 +126,6 @@ class TestVerdict:
         assert change.low == pytest.approx(low, rel=0.01)
         assert change.high == pytest.approx(high, rel=0.01)
 
-    @pytest.mark.parametrize("old_band", [0.01, 0.2])
-    @pytest.mark.parametrize("new_band", [0.01, 0.2])
-    def test_takes_the_wider_control_of_both_runs(self, old_band: float, new_band: float) -> None:
-        old = report_of(row_of("openmp", 1.0), control=[control_of(old_band)])
-        new = report_of(row_of("openmp", 0.9), control=[control_of(new_band)])
-        (pair,) = diff(old, new).pairs
-        assert pair.band == max(old_band, new_band, BETWEEN_RUNS)
-        assert pair.verdict == ("unclear" if 0.2 in {old_band, new_band} else "slower")
-
-    def test_calls_nothing_the_same_that_may_differ_by_more_than_a_tenth(self) -> None:
-        """However wide the band of a restless machine."""
-        restless = [control_of(0.2)]
-        for now, verdict in ((1.09, "same"), (1.11, "unclear"), (1.19, "unclear"), (1.21, "faster")):
-            old, new = (report_of(row_of("openmp", each), control=restless) for each in (1.0, now))
-            assert diff(old, new).pairs[0].verdict == verdict, now
-
     def test_is_by_the_rounds_of_the_row_where_these_vary_more(self) -> None:
         """What varies from round to round varies from run to run, in both independently."""
         restless, quiet = np.exp(np.linspace(-0.05, 0.05, 31)), np.ones(31)
@@ -156,14 +133,7 @@ class TestVerdict:
         for seconds, band, verdict in ((restless, wider, "same"), (quiet, BETWEEN_RUNS, "slower")):
             old, new = (run_of({"openmp": (factor * seconds).tolist()}, [1.0] * 31) for factor in (1.0, 1.06))
             pair = diff(old, new).pairs[1]
-            assert (pair.band, pair.verdict) == (pytest.approx(band), verdict)
-
-    @pytest.mark.parametrize(
-        "other", [{"kernel": "vecadd"}, {"dtype": "float64"}, {"shape": {"m": 64, "n": 64, "k": 65}}]
-    )
-    def test_takes_the_control_of_its_own_kernel_dtype_and_shape(self, other: dict[str, Any]) -> None:
-        run = report_of(row_of("openmp", 1.0), control=[control_of(0.2, **other)])
-        assert diff(run, run).pairs[0].band == BETWEEN_RUNS
+            assert (pair.margin, pair.verdict) == (pytest.approx(band), verdict)
 
     def test_holds_for_all_rows_together(self) -> None:
         """A row that one by one would be slower is unclear among many (Holm): six rounds are enough for one."""
@@ -194,7 +164,7 @@ class TestRounds:
         pair = diff(old, new).pairs[2]
         assert pair.change is not None
         assert (pair.change.low, pair.change.high) == (pytest.approx(0.5), pytest.approx(0.5))
-        assert (pair.band, pair.verdict) == (BETWEEN_RUNS, "slower")
+        assert (pair.margin, pair.verdict) == (BETWEEN_RUNS, "slower")
 
     def test_of_a_row_at_another_shape_than_its_baseline(self) -> None:
         """The work of both shapes cancels; where it does not, in another file's shape, the speed-up has it."""
@@ -231,12 +201,11 @@ class TestRounds:
         assert pair.verdict == "same"
 
     @pytest.mark.parametrize("noise", [nightly(0.01), nightly(0.03), nightly(0.05)])
-    def test_of_equal_runs_seldom_raise_a_false_alarm(self, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_equal_runs_seldom_raise_a_false_alarm(self, noise: float) -> None:
         """In one whole diff of twenty at most; and one row among twelve that is 30% slower is seen.
 
-        The runs deviate as those did by which the band is chosen: by a quarter to nine tenths of what rounds do.
+        The runs deviate as those did by which the margin is chosen: by a quarter to nine tenths of what rounds do.
         """
-        monkeypatch.setattr(harness_diff, "ratio", partial(ratio, resamples=199))
         generator, of_the_runs, times = np.random.default_rng(8), np.linspace(0.25, 0.9, 12), 100
         false = seen = 0
         for _ in range(times):
@@ -471,7 +440,7 @@ class TestCommand:
         shown = self.run(tmp_path, run, run, "--fail-on", "slower")
         assert (shown.returncode, shown.stderr) == (0, "")
         assert "same run" in shown.stdout
-        assert columns(shown, "avx")[-3:] == ["1.00", "±0.1%", "same"]
+        assert columns(shown, "avx")[-3:] == ["1.00", "±0.2%", "same"]
         assert re.search(r"^ *\* .*: numpy cpu$", shown.stdout, re.MULTILINE), "the baseline, by time alone"
         counts = re.findall(r"(\d) (\w+)", shown.stdout.splitlines()[-1])
         assert counts == [("3", "rows"), ("1", "unclear"), ("1", "same"), ("1", "not")]
@@ -542,9 +511,9 @@ class TestCommand:
             "threads 2 → 1",
             "cpu a CPU → another",
             "packages numpy 2.3 → 2.4, numba not there → 1.0",
-            "matmul float32 64 x 64 x 64 same: within 5.0%",
-            "openmp cpu tuned 1.00 ms → 2.00 ms 2.00 → 1.50 0.750 ±0.1% slower",
-            "sycl cpu tuned 1.00 ms → 1.00 ms 1.00 → 1.20 1.20 ±0.1% faster",
+            "matmul float32 64 x 64 x 64 same: within 10%",
+            "openmp cpu tuned 1.00 ms → 2.00 ms 2.00 → 1.50 0.750 ±0.2% slower",
+            "sycl cpu tuned 1.00 ms → 1.00 ms 1.00 → 1.20 1.20 ±0.2% faster",
             "avx cpu tuned (matmul float32 64 x 64 x 64) ok → crashed: SIGSEGV",
             "mkl cpu tuned (matmul float32 64 x 64 x 64) ok",
             "cpp cpu tuned (matmul float32 64 x 64 x 64) ok",

@@ -53,7 +53,7 @@ PRINTS = {
     "show": r"\A(==> \w+  kernels/.*\d lines <==$|(// |# |\"{3})(vecadd|matmul)\b)",
     "show matmul --steps": r"^CPU, step 1: ",
     "show matmul --backend cpp,openmp --diff": r"\A--- kernels/matmul/\w+/cpp\.cpp$",
-    "sweep": r" size from which on$",
+    "sweep": r" (size from which on|by size)$",
     "timeline": r"medians of the phases of one call$",
     "pytest": r"^=+ .*\d passed\b",
     "mpirun": RIGHT,

@@ -56,7 +56,7 @@ def duration(seconds: float) -> Duration:
 
 def control(at: int) -> Control:
     same = Speedup("numpy", 1.0, 1.0, 1.0, True, "same", ROUNDS, True)
-    return Control("vecadd", "float32", {"n": at}, 0.01, same, same)
+    return Control("vecadd", "float32", {"n": at}, same, same)
 
 
 def report(*rows: Row, caches: Mapping[str, int] | None = None) -> Report:
@@ -93,9 +93,8 @@ class TestCrossovers:
             ([SLOWER, UNCLEAR, FASTER, FASTER], Crossover(256, 64, 512, 128), "from n = 256 on, perhaps from 128"),
             ([UNCLEAR, SLOWER, UNCLEAR, SLOWER], Crossover(None, 512, 512), "never up to n = 512"),
             ([SLOWER, None, FASTER, None], Crossover(256, 64, 256), "from n = 256 on, not at 64"),
-            # A twentieth is what equals at the peak of a machine differ by, in one run to this side, then to that.
-            ([(0.95,)] * 4, Crossover(None, 512, 512), "never up to n = 512"),
-            ([(0.88,)] * 4, Crossover(64, None, 512), "from the smallest on, n = 64"),
+            ([(0.993,)] * 4, Crossover(None, 512, 512), "never up to n = 512"),
+            ([(0.95,)] * 4, Crossover(64, None, 512), "from the smallest on, n = 64"),
         ],
     )
     def test_of_the_kernel_alone(
@@ -119,14 +118,6 @@ class TestCrossovers:
             Crossover(None, 512, 512),
             Crossover(None, None, 512, 64),
         ]
-
-    def test_copies_of_the_baseline_that_seem_to_differ_raise_what_it_takes_to_win(self) -> None:
-        rows = [row(name, at, kernel) for at in SIZES for name, kernel in (("numpy", SAME), ("other", FASTER))]
-        restless = Speedup("numpy", 1.5, 0.9, 2.5, True, "unclear", ROUNDS)
-        made = report(*rows)
-        made.control = [replace(each, second=restless) for each in made.control]
-        (found,) = sweeps(made)
-        assert found.lines[1].crossover(KERNEL) == Crossover(None, None, 512, 64)
 
     @pytest.mark.parametrize(
         ("wholes", "found"),
@@ -393,7 +384,7 @@ def test_what_a_search_never_came_to_is_left_out() -> None:
     asked = replace(
         plan(["vecadd"], {"vecadd": [64, 128]}, backends=["numpy"]),
         rounds=2,
-        schedule=lambda groups, _: groups[1].sampled,
+        schedule=lambda groups: groups[1].sampled,
     )
     (only,) = run(asked, checked_settings(budget=20)).rows
     assert (only.status, only.shape, len(only.kernel_seconds)) == ("ok", {"n": 128}, 2)

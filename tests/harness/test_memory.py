@@ -8,6 +8,7 @@ import os
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any, NoReturn
 
 import numpy as np
@@ -87,6 +88,23 @@ class TestArena:
             around = np.concatenate([whole[:at], whole[at + 5 : at + 1000]])
             assert (around == -1e30).all() if array == 2 else np.isnan(around).all()
         assert np.isnan(arena.output).all()
+
+    def test_moved_arrays_keep_their_values_between_zones_and_begin_at_cache_lines(self, arena: Arena) -> None:
+        places = set()
+        for seed in range(20):
+            arena.move(Random(seed))
+            places.add(tuple(each.first for each in arena.spans))
+            for array, span in enumerate(arena.spans[:2]):
+                whole, at = self.whole(arena, array), span.first // 4
+                assert (whole.ctypes.data + span.first) % 64 == 0
+                assert whole[at : at + 5].tolist() == arena.inputs[array].tolist() == [0, 1, 2, 3, 4]
+                assert np.isnan([*whole[at - 4 : at], *whole[at + 5 : at + 1000]]).all()
+            assert np.isnan(arena.output).all()
+            assert arena.trespass() is None
+            self.whole(arena, 2)[arena.spans[2].first // 4 - 1] = 0
+            assert "before" in str(arena.trespass())
+        assert len(places) == 20
+        assert max(first for each in places for first in each) < 3 * mmap.PAGESIZE
 
     @pytest.mark.parametrize(("at", "words"), [(-1, "before the beginning"), (5, "past the end"), (-900, "before")])
     def test_what_is_written_around_the_output_is_seen(self, arena: Arena, at: int, words: str) -> None:

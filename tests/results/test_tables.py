@@ -97,7 +97,7 @@ class TestVariantsAreNamed:
 
     def test_in_legends(self) -> None:
         report = report_of(*(row(*each) for each in self.ROWS))
-        (noisy,) = [each for each in footnotes(report) if each.startswith("noisy")]
+        (noisy,) = [each for each in footnotes(report) if each.startswith("undecided")]
         assert noisy.endswith(": cpp cpu lecture, cpp cpu tuned, openmp cpu")
 
     def test_in_notes_on_some_of_them(self) -> None:

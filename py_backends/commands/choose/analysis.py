@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from py_backends import registry
 from py_backends.commands.choose.plan import budget_for_others
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import by_round, row_ratio, speedup
+from py_backends.results.ratios import row_ratio, speedup
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.spec import Implementation, Sizes, Workload
 from py_backends.results.timeline import KERNEL, Call, timelines
@@ -176,7 +176,7 @@ def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | No
 
 def _standing(sizes: Sizes, rows: Sequence[Row]) -> Standing:
     best, *others = sorted(rows, key=seconds)
-    said = leads([by_round(best, row) for row in others])
+    said = leads([row_ratio(best, row) for row in others])
     ahead = {
         id(row): speedup(best, row, row_ratio(best, row), verdict) for row, verdict in zip(others, said, strict=True)
     }

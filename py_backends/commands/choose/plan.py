@@ -26,7 +26,7 @@ from py_backends.harness.request import Request
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.sizing import growing, most_bytes
 from py_backends.results.spec import Sizes, Spec
-from py_backends.results.verdicts import LEAST_ROUNDS, LOOKS, UNCLEAR, leads
+from py_backends.results.verdicts import LEAST_ROUNDS, LOOKS, is_decided, leads, ratio
 from py_backends.workers.probe import BackendTarget, timed_targets
 
 _RUNS = 14
@@ -116,7 +116,7 @@ def budget_for_others(problem: Problem, sizes: Sizes, dtype: str) -> float | Non
     return next((budget for budget in budgets if other_sizes(problem, sizes, dtype, budget)), None)
 
 
-def race(groups: Sequence[Group], _undisturbed: int = 0) -> list[RunningRow]:
+def race(groups: Sequence[Group]) -> list[RunningRow]:
     """The rows of the next round: at each size the fastest row, and those that cannot be told from it yet.
 
     Calls are compared with calls, and kernels with kernels. Only the requested size has kernels, and it comes first.
@@ -146,8 +146,9 @@ def _undecided(rows: Sequence[RunningRow], most: int) -> list[RunningRow]:
     if few:
         return few if best in few else [best, *few]
     others = [row for row in rows if row is not best]
-    said = leads([ratios(best, row) for row in others])
-    still = [row for row, verdict in zip(others, said, strict=True) if verdict == UNCLEAR]
+    found = [ratio(ratios(best, row)) for row in others]
+    told = zip(others, found, leads(found), strict=True)
+    still = [row for row, ahead, verdict in told if not is_decided(ahead, verdict)]
     return [best, *still] if still else []
 
 

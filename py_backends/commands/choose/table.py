@@ -28,7 +28,7 @@ _MANY_CALLS, _SHORTEST_WAIT = 10.0, 0.01
 """What the first call costs is said from so many calls on, and from so many seconds on."""
 _HALF = 0.5
 """What makes up this part of a difference explains it."""
-_THE_SAME, _NO_DIFFERENCE = "the same within 1%", "no difference is certain"
+_THE_SAME, _NO_DIFFERENCE = "the same within 10%", "no difference is certain"
 """What is said of two calls of which neither is certainly the faster."""
 _NOT_BY_ENOUGH = "not by enough to be certain"
 """The same, where the interval is on one side of 1: all verdicts are to hold together, and beyond 1%."""

@@ -14,20 +14,23 @@ from itertools import zip_longest
 from statistics import NormalDist, median
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from py_backends.errors import WrongRequest
 from py_backends.results.ratios import speedups
 from py_backends.results.report import FAILURES, Report, Row
 from py_backends.results.spec import Spec, told_apart
-from py_backends.results.verdicts import LEAST_ROUNDS, SLOWER, UNCLEAR, Ratio, band, ratio, verdicts
+from py_backends.results.verdicts import LEAST_ROUNDS, SLOWER, UNCLEAR, Ratio, ratio, verdicts
 
 BETWEEN_RUNS = 0.05
 """The difference that two runs of the same program may show, beyond their intervals.
 
-A process keeps its pages and addresses for its whole life, and some kernels are a few per cent faster on some of them.
-A machine may also run at another clock than an hour ago, which affects kernels with wide vectors more. The rounds of
-one run share all of this, so they cannot show it. So the band of a change, from 1 / (1 + band) to 1 + band, is never
-narrower than this.
+A process keeps the places of its code for its whole life, and some kernels are a few per cent faster on some of them. A
+machine may also run at another clock than an hour ago, which affects kernels with wide vectors more. The rounds of one
+run share all of this, so they cannot show it.
 """
+_DEVIATIONS_FOR_95, _MEDIAN_OF_DEVIATIONS = 1.96, 0.6745
+"""Of normal samples, in standard deviations: how far 95% of them lie, and the median distance from their centre."""
 _SETTINGS_ASIDE = frozenset({"budget_seconds", "command", "request", "resumed"})
 """Settings that do not change what is measured, only for how long, or how it was requested."""
 _MACHINE = ("cpu", "isa", "logical_cpus", "os", "python", "packages", "versions")
@@ -58,7 +61,7 @@ class Pair:
     change: the new speed over the old one; None if there is nothing to compare.
     kind: what was compared: `speedup` over the baseline, or `time` of the kernel. `rate` is a speed-up of rates, for
         different shapes.
-    band: the change that two equal rows may show, from 1 / (1 + band) to 1 + band; None if it was not judged.
+    margin: how far apart two equal rows may lie.
     verdict: one of those of `verdicts`; None if the row is not `ok` in both runs.
     reason: why it could not be judged; None if it was.
     """
@@ -67,7 +70,7 @@ class Pair:
     new: Row
     change: Ratio | None = None
     kind: str | None = None
-    band: float | None = None
+    margin: float = BETWEEN_RUNS
     verdict: str | None = None
     reason: str | None = None
 
@@ -156,8 +159,8 @@ def diff(old: Report, new: Report) -> Difference:
     if not both:
         raise WrongRequest("the two files have no row in common: compare runs of the same kernels, dtypes and shapes")
     pairs = [_pair(_Measured(before, old), _Measured(after, new)) for before, after in both]
-    judged = [(pair, pair.change) for pair in pairs if pair.change and pair.band]
-    said = verdicts([change for _, change in judged], [pair.band for pair, _ in judged])
+    judged = [(pair, pair.change) for pair in pairs if pair.change and not pair.reason]
+    said = verdicts([change for _, change in judged], [pair.margin for pair, _ in judged])
     for (pair, _), verdict in zip(judged, said, strict=True):
         pair.verdict = verdict
     return Difference(
@@ -221,12 +224,6 @@ class _Measured:
             ratios = _plausible(each / median(ratios) * versus.speedup for each in ratios)
         return ratios or _stand_ins(versus.speedup, versus.low, versus.high)
 
-    def control_band(self) -> float:
-        """The widest band that a control of its run sets for it; 0 without a control."""
-        row, shapes = self.row, (self.row.asked, self.row.shape, self.baseline_shape)
-        same = (each for each in self.run.control if (each.kernel, each.dtype) == (row.kernel, row.dtype))
-        return max((control.band or 0.0 for control in same if control.shape in shapes), default=0.0)
-
 
 def _plausible(figures: Iterable[float | None]) -> list[float]:
     """The figures that are possible seconds or ratios of them: a file from elsewhere may hold anything."""
@@ -250,7 +247,7 @@ def _stand_ins(middle: float, low: float | None, high: float | None) -> list[flo
 
 
 def _pair(old: _Measured, new: _Measured) -> Pair:
-    """The pair with its change and, if it can be judged, its band. It is `unclear` until all are judged together."""
+    """The pair with its change, and why it cannot be judged. It is `unclear` until all are judged together."""
     pair = Pair(old.row, new.row)
     if {old.row.status, new.row.status} != {"ok"}:
         return pair
@@ -263,20 +260,20 @@ def _pair(old: _Measured, new: _Measured) -> Pair:
     if pair.change.low is None:
         few = _run_name(len(before) < LEAST_ROUNDS, len(after) < LEAST_ROUNDS)
         pair.reason = pair.reason or f"too few rounds for an interval in {few}"
-    if not pair.reason:
-        pair.band = max(BETWEEN_RUNS, old.control_band(), new.control_band(), _band_of_rounds(before, after))
+    pair.margin = max(BETWEEN_RUNS, _spread(before, after))
     return pair
 
 
-def _band_of_rounds(*runs: Sequence[float]) -> float:
-    """The band that the rounds of a row set, each run taken relative to its median.
+def _spread(*runs: Sequence[float]) -> float:
+    """How far two runs of a row may lie apart by how its rounds vary, each run taken relative to its median.
 
     A kernel whose time varies between rounds also varies more between runs. This was measured in 19 runs of one commit
-    with 22 rows. The deviations between runs were 0.25 to 0.9 times those of single rounds within a run. Two runs
-    deviate independently, so the logarithms of their bands are added in quadrature.
+    with 22 rows. The deviations between runs were 0.25 to 0.9 times those of single rounds within a run. So it is what
+    about 95% of the rounds lie within, by their median distance as for a normal distribution: a few outliers do not
+    move a median. Two runs deviate independently, so their logarithms are added in quadrature.
     """
-    of_each = (band([each / median(rounds) for each in rounds]) or 0.0 for rounds in runs)
-    return math.expm1(math.hypot(*map(math.log1p, of_each)))
+    distances = (np.median(np.abs(np.log(rounds) - np.median(np.log(rounds)))) for rounds in runs)
+    return math.expm1(math.hypot(*(_DEVIATIONS_FOR_95 / _MEDIAN_OF_DEVIATIONS * float(each) for each in distances)))
 
 
 def _kind(pair: Pair) -> str | None:

@@ -82,21 +82,13 @@ def _section(group: Sequence[Pair]) -> Section:
     ordered = sorted(group, key=lambda pair: (pair.reason is not None, order.index(pair.verdict or "")))
     return Section(
         _place(group[0].new),
-        _meaning_of_same(group),
+        f"same: within {100 * WIDEST_SAME:.0f}%",
         _HEADER,
         [_cells(pair) for pair in ordered],
         footnotes=_footnotes(ordered),
         right={3, 4, 5, 6},
         dropped=_DROPPED,
     )
-
-
-def _meaning_of_same(group: Sequence[Pair]) -> str:
-    bands = [min(pair.band, WIDEST_SAME) for pair in group if pair.band is not None]
-    if not bands:
-        return ""
-    least, most = (f"{100 * band:.1f}%" for band in (min(bands), max(bands)))
-    return f"same: within {most}" if least == most else f"same: within {least} to {most}, as the rounds of each vary"
 
 
 def _cells(pair: Pair) -> tuple[str | Text, ...]:

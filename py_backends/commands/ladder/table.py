@@ -127,7 +127,8 @@ def _speedup(over: Speedup) -> str:
 
 def over_below(over: Speedup) -> str:
     """A speed-up over the step before, and its verdict."""
-    return units.with_spread(units.ratio(over.speedup, over.verdict), over.speedup, over.low, over.high)
+    words = units.ratio(over.speedup, over.verdict, over.low, over.high)
+    return words if "[" in words else units.with_spread(words, over.speedup, over.low, over.high)
 
 
 def _wrong(rows: Sequence[Row]) -> Iterator[Remark]:

@@ -39,7 +39,7 @@ HALF_LATENCY, DOUBLE_BANDWIDTH, OVERLAP, LARGER = (
     "twice the work",
 )
 _FROM_RUN_TO_RUN = 0.17
-"""The least relative uncertainty of a launch in another run. The widest noise band of the kept runs is as wide."""
+"""The least relative uncertainty of a launch in another run. Kept runs differ by as much."""
 _NOT_MEASURED = "calls were not measured at their own sizes: they have the time of others, for their work"
 
 

@@ -34,7 +34,7 @@ from py_backends.harness.sizing import grown
 from py_backends.results.ratios import in_common
 from py_backends.results.report import Report, Row
 from py_backends.results.spec import Spec
-from py_backends.results.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP, ratio
+from py_backends.results.verdicts import LEAST_ROUNDS, MARGIN, ratio
 
 STRONG, WEAK = KINDS = ("strong", "weak")
 _RESAMPLES = 2999
@@ -80,7 +80,7 @@ class Point:
         """Whether the law's prediction lies in the interval or very near it."""
         if self.low is None or self.high is None:
             return True
-        return self.low / (1 + NARROWEST_BAND) <= self.predicted <= self.high * (1 + NARROWEST_BAND)
+        return self.low / (1 + MARGIN) <= self.predicted <= self.high * (1 + MARGIN)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
 
 def _points(kind: str, several: Sequence[Row], speedups: NDArray[np.float64], p: float) -> Iterator[Point]:
     for row, ratios in zip(several, speedups, strict=True):
-        count, middle = row.threads or 1, ratio(list(ratios), RESAMPLES_TO_STOP)
+        count, middle = row.threads or 1, ratio(list(ratios))
         predicted = _law(kind, p, count)
         yield Point(row, count, middle.median, middle.low, middle.high, math.inf if predicted is None else predicted)
 

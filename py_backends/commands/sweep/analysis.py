@@ -15,7 +15,7 @@ from py_backends.results.grouping import grouped
 from py_backends.results.ratios import by_round
 from py_backends.results.report import Duration, Report, Row
 from py_backends.results.spec import Workload
-from py_backends.results.verdicts import NOT_FASTER, UNCLEAR, edge, wins
+from py_backends.results.verdicts import FASTER, UNCLEAR, ratio, verdicts
 
 SMALLEST = 2**6
 _LEAST_SIZES = 3
@@ -41,8 +41,7 @@ class Crossover(NamedTuple):
 class Point:
     """A row at its size.
 
-    answers: by measure, whether it beats the baseline at this size: `FASTER`, `NOT_FASTER` or `UNCLEAR`. None if there
-        is nothing to compare.
+    answers: by measure, its verdict over the baseline at this size. None if there is nothing to compare.
     """
 
     size: int
@@ -83,7 +82,7 @@ class Line:
         if self.is_baseline or not judged:
             return None
         sizes = [size for size, _ in judged]
-        lost = [at for at, (_, answer) in enumerate(judged) if answer == NOT_FASTER]
+        lost = [at for at, (_, answer) in enumerate(judged) if answer not in {FASTER, UNCLEAR}]
         open_from = lost[-1] + 1 if lost else 0
         unclear = [at for at, (_, answer) in enumerate(judged) if answer == UNCLEAR and at >= open_from]
         begin = unclear[-1] + 1 if unclear else open_from
@@ -144,7 +143,7 @@ def _sweep(asked: Workload, points: Sequence[Point], report: Report) -> Sweep:
 
 def _points(report: Report) -> Iterator[Point]:
     timed = [row for row in report.rows if row.timed and not row.requested and _has_one_size(row)]
-    answers = {measure: _answers(report, timed, measure) for measure in MEASURES}
+    answers = {measure: _answers(timed, measure) for measure in MEASURES}
     for row in timed:
         yield Point(next(iter(row.shape.values())), row, {each: answers[each].get(id(row)) for each in MEASURES})
 
@@ -155,18 +154,11 @@ def _has_one_size(row: Row) -> bool:
     return sizes == registry.problem(row.kernel).equal_sizes(sizes[0])
 
 
-def _answers(report: Report, rows: Sequence[Row], measure: str) -> dict[int, str]:
-    """By the `id` of a row, whether it beats the baseline of its workload, judged by the run's controls."""
+def _answers(rows: Sequence[Row], measure: str) -> dict[int, str]:
+    """By the `id` of a row, its verdict over the baseline of its workload."""
     baselines = {row.spec.workload: row for row in rows if row.versus and row.backend == row.versus.baseline}
-    edges = {
-        Workload(each.kernel, each.dtype, tuple(each.shape.values()), None): edge(
-            [(each.first.low, each.first.high), (each.second.low, each.second.high)]
-        )
-        for each in report.control
-    }
     compared = [(baselines[row.spec.workload], row) for row in rows if row.spec.workload in baselines]
     speedups = ((row, by_round(row, old, whole_calls=measure == WHOLE)) for old, row in compared if row is not old)
-    found = [(row, ratios) for row, ratios in speedups if ratios]
-    of_each = [edges.get(row.spec.on_any_threads.workload) for row, _ in found]
-    said = wins([ratios for _, ratios in found], of_each)
+    found = [(row, ratio(ratios)) for row, ratios in speedups if ratios]
+    said = verdicts([each for _, each in found])
     return {id(row): answer for (row, _), answer in zip(found, said, strict=True)}

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.schedule import until_known
 from py_backends.results.grouping import grouped
-from py_backends.results.verdicts import LEAST_ROUNDS, LOOKS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
+from py_backends.results.verdicts import FASTER, LEAST_ROUNDS, LOOKS, UNCLEAR, WIDEST_SAME, verdicts
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""
@@ -27,18 +26,18 @@ _FIRST_SIZES = 5
 class _State:
     """The state of a row, by measure: whether it seems to win so far, and whether that is clear."""
 
-    seems_to_win: Mapping[str, bool]
-    clear: Mapping[str, bool]
+    seems_to_win: dict[str, bool]
+    clear: dict[str, bool]
 
 
-def search(groups: Sequence[Group], undisturbed: int) -> list[RunningRow]:
+def search(groups: Sequence[Group]) -> list[RunningRow]:
     """The rows of the next round, with their baselines and controls. The result is empty when all is clear.
 
     If there is nothing to compare, every round has all rows.
     """
     compared = [group for group in groups if group.controls]
     if not compared:
-        return until_known(groups, undisturbed)
+        return until_known(groups)
     states = _states(compared)
     wanted = [row for rows in _lines(compared) for row in _wanted(rows, states)]
     alone = [row for group in groups if not group.controls for row in group.rows if len(row.samples) < LEAST_ROUNDS]
@@ -59,7 +58,7 @@ def _lines(groups: Sequence[Group]) -> list[list[RunningRow]]:
     return list(grouped((replace(row.spec, sizes=()), row) for row in compared).values())
 
 
-def _wanted(rows: Sequence[RunningRow], states: Mapping[int, _State]) -> list[RunningRow]:
+def _wanted(rows: Sequence[RunningRow], states: Mapping[RunningRow, _State]) -> list[RunningRow]:
     """The rows of the next round. `rows`: those of one backend, by increasing size."""
     last = len(rows) - 1
     first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
@@ -79,43 +78,31 @@ def _wanted(rows: Sequence[RunningRow], states: Mapping[int, _State]) -> list[Ru
     return [
         rows[at]
         for at in looked
-        if any(
-            at in _deciding(rows, looked, states, each) and not states[id(rows[at])].clear[each] for each in MEASURES
-        )
+        if any(at in _deciding(rows, looked, states, each) and not states[rows[at]].clear[each] for each in MEASURES)
     ]
 
 
 def _deciding(
-    rows: Sequence[RunningRow], looked: Sequence[int], states: Mapping[int, _State], measure: str
+    rows: Sequence[RunningRow], looked: Sequence[int], states: Mapping[RunningRow, _State], measure: str
 ) -> list[int]:
     """The indices of the last size that does not seem to win, and of all sizes above it."""
     lost = [at for at in looked if not _seems(rows[at], states, measure)]
     return [at for at in looked if not lost or at >= lost[-1]]
 
 
-def _seems(row: RunningRow, states: Mapping[int, _State], measure: str) -> bool:
-    return states[id(row)].seems_to_win[measure]
+def _seems(row: RunningRow, states: Mapping[RunningRow, _State], measure: str) -> bool:
+    return states[row].seems_to_win[measure]
 
 
-def _states(groups: Sequence[Group]) -> dict[int, _State]:
-    """The state of each row by its `id`. The test is the one that judges the results in the end."""
-    edges = {id(group): _edge(group) for group in groups}
-    rows = [(row, edges[id(group)], group) for group in groups for row in group.rows if row is not group.baseline]
-    ratios = {each: [group.ratios(row, whole_calls=each == WHOLE) for row, _, group in rows] for each in MEASURES}
-    said = {each: wins(ratios[each], [edge for _, edge, _ in rows]) for each in MEASURES}
-    return {
-        id(row): _State(
-            {each: _median(ratios[each][at]) > 1 + (WIDEST_SAME if edge is None else edge) for each in MEASURES},
-            {each: said[each][at] != UNCLEAR for each in MEASURES},
-        )
-        for at, (row, edge, _) in enumerate(rows)
-    }
-
-
-def _edge(group: Group) -> float | None:
-    found = [group.ratio(control, RESAMPLES_TO_STOP) for control in group.controls]
-    return edge([(each.low, each.high) if each else (None, None) for each in found])
-
-
-def _median(ratios: Sequence[float]) -> float:
-    return median(ratios) if ratios else 0.0
+def _states(groups: Sequence[Group]) -> dict[RunningRow, _State]:
+    """The state of each row. The test is the one that judges the results in the end."""
+    rows = [(row, group) for group in groups for row in group.rows if row is not group.baseline and row.samples]
+    of_rows: dict[RunningRow, _State] = {row: _State({}, {}) for row, _ in rows}
+    for measure in MEASURES:
+        found = [(row, group.ratio(row, whole_calls=measure == WHOLE)) for row, group in rows]
+        judged = [(row, ratio) for row, ratio in found if ratio]
+        for (row, ratio), verdict in zip(judged, verdicts([ratio for _, ratio in judged]), strict=True):
+            clear = verdict != UNCLEAR
+            of_rows[row].clear[measure] = clear
+            of_rows[row].seems_to_win[measure] = verdict == FASTER if clear else ratio.median > 1 + WIDEST_SAME
+    return of_rows
