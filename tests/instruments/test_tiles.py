@@ -26,7 +26,6 @@ from sanitizers import ADDRESS, HERE
 from py_backends.contract import Array
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.avx,
     pytest.mark.skipif(
         platform.machine() != "x86_64", reason="this is no x86-64 CPU (to change that: one; AMX is for x86-64)"
@@ -73,10 +72,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return Program(tmp_path_factory.mktemp("tiles"))
 
 
+@pytest.mark.stamped
 class TestProducts(OfProducts):
     """What it computes."""
 
 
+@pytest.mark.slow
 def test_infinity_is_found_by_a_thread_that_computes_several_parts(program: Program) -> None:
     """Where the system gives fewer threads than were asked for. Infinity is in the first part alone."""
     case = product(512, 260, 132, "float16", threads=2)
@@ -86,6 +87,7 @@ def test_infinity_is_found_by_a_thread_that_computes_several_parts(program: Prog
     assert wrong([case], ended.results) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", the_first_now(planted_by("tiles")))
 def test_a_planted_fault_is_noticed(tmp_path: Path, fault: Change) -> None:
     """Else nothing above would be tested."""
@@ -136,12 +138,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return Compiled(sorted(by_instance), instructions)
 
 
+@pytest.mark.slow
 def test_tiles_are_multiplied_by_the_instance_for_amx_alone(compiled: Compiled) -> None:
     instructions = compiled.instructions("avx_matmul_tuned_amx")
     assert {"tdpbf16ps", "tdpbssd", "ldtilecfg", "tilerelease"} <= set(instructions.split())
     assert not {"tdpbf16ps", "tdpbssd", "tileloadd"} & set(compiled.instructions("avx_matmul_tuned_avx512").split())
 
 
+@pytest.mark.slow
 def test_pairs_of_bfloat16_are_multiplied_by_the_instance_for_avx512_alone(compiled: Compiled) -> None:
     of_each = {name: compiled.instructions(f"avx_matmul_tuned_{name}").split() for name in ("amx", "avx512", "avx2")}
     assert {name: "vdpbf16ps" in of_it for name, of_it in of_each.items()} == {
@@ -151,6 +155,7 @@ def test_pairs_of_bfloat16_are_multiplied_by_the_instance_for_avx512_alone(compi
     }
 
 
+@pytest.mark.slow
 def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Compiled) -> None:
     every = compiled.instances
     assert [name for name in every if name.endswith("_amx")] == ["avx_attention_tuned_amx", "avx_matmul_tuned_amx"]
@@ -158,6 +163,7 @@ def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Compiled) 
     assert {"avx_matmul_lecture_avx512", "avx_vecadd_tuned_avx512"} <= set(every)
 
 
+@pytest.mark.slow
 def test_a_system_that_refuses_tiles_is_a_reason(tmp_path: Path) -> None:
     """As a container may, whose filter of system calls knows no such request."""
     if platform.system() != "Linux":

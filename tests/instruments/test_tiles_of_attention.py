@@ -18,7 +18,6 @@ from py_backends.contract import Array
 from py_backends.results.check import check_output, reference_of
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.avx,
     pytest.mark.skipif(
         platform.machine() != "x86_64", reason="this is no x86-64 CPU (to change that: one; AMX is for x86-64)"
@@ -71,11 +70,13 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return Program(tmp_path_factory.mktemp("tiles"), ROOT / TEXT, DRIVER)
 
 
+@pytest.mark.stamped
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_it_is_right(program: Program, shape: tuple[int, int, int]) -> None:
     assert program.wrong([shape]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", the_first_now(planted_by("tiles_of_attention")))
 def test_a_planted_fault_is_noticed(tmp_path: Path, fault: Change) -> None:
     """Else nothing above would be tested."""
