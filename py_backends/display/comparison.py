@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from py_backends.display import units
+import numpy as np
+
+from py_backends import registry
+from py_backends.display import layout, units
 from py_backends.display.layout import NOT_RUN, UNSURE, Line, Section, rule, unit, why_unsure
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import rate
@@ -61,6 +64,7 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
             *_launches(rows, name),
             *_not_converged(rows, name),
             *_far_off(rows, report),
+            *_where_arrays_lie(rows, report),
             *(_of_control(control) for control in report.control if any(_is_for(control, row) for row in group)),
         ],
         right=range(3, len(header)),
@@ -102,6 +106,15 @@ def _far_off(rows: Iterable[Row], report: Report) -> Iterator[str]:
     """The legend of per cents that may be far off."""
     if any(row.percent_of_ceiling is not None and report.is_unsure_of(row) for row in rows):
         yield f"{UNSURE} {why_unsure(report)}"
+
+
+def _where_arrays_lie(rows: Sequence[Row], report: Report) -> Iterator[str]:
+    """How much the arrays take beside the caches: near the size of one of them, times are unsteady."""
+    caches = layout.caches(report.machine)
+    if rows and caches and rows[0].kernel in registry.kernel_names():
+        asked = rows[0].asked
+        taken = registry.problem(rows[0].kernel).bytes(tuple(asked.values()), np.dtype(rows[0].dtype))
+        yield f"arrays take {units.size(taken)}; {caches}"
 
 
 def _is_for(control: Control, row: Row) -> bool:

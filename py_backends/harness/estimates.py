@@ -26,6 +26,8 @@ _RUNS_IF_CHECKED = 2
 """A row that is checked and never timed must have time for this many runs."""
 _SHORTEST_SAMPLING = 0.02
 """Seconds of a round that a row takes at least, however short its kernel: a sample and its warm-up."""
+_FOR_BASELINES = 0.5
+"""The part of the time that is left which baselines may take with their controls."""
 _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """A run for an estimate may take this part of a row's even share of the budget, and always the seconds of the floor.
 With less, the delays of a busy machine at a small shape would be extrapolated to a large one."""
@@ -46,17 +48,24 @@ class Estimates:
         """Prepare all rows, several backends at once. Then estimate the seconds of one run, row by row.
 
         A row that fails is left out, and says why. No estimate runs beside a compiler: threads that wait for each other
-        may take a hundred times as long then.
+        may take a hundred times as long then. Baselines are estimated a second time when all others were, and the least
+        counts: all rows of a kernel are compared with what they run at.
         """
-        estimates: list[tuple[RunningRow, float]] = []
+        estimates: dict[RunningRow, float] = {}
         limit = min(_LONGEST_ESTIMATE * self._budget / max(1, len(rows)), sizing.longest_run())
+        limit = max(_FLOOR_OF_ESTIMATES, limit)
         self._prepare_all(rows)
         for row in rows:
             self._progress(len(estimates), len(rows), f"estimating {row.title}")
             with failures_of(row):
-                row.result.estimated_seconds = self._estimate(row, max(_FLOOR_OF_ESTIMATES, limit))
-                estimates.append((row, row.result.estimated_seconds))
-        return estimates
+                estimates[row] = self._estimate(row, limit)
+        for row in filter(_has_copies, list(estimates)):
+            first = estimates.pop(row)
+            with failures_of(row):
+                estimates[row] = min(first, self._seconds(row, self._prepare(row)[0], limit, anew=True))
+        for row, seconds in estimates.items():
+            row.result.estimated_seconds = seconds
+        return [(row, estimates[row]) for row in rows if row in estimates]
 
     def _prepare_all(self, rows: Sequence[RunningRow]) -> None:
         def of_one_worker(group: list[RunningRow]) -> None:
@@ -102,12 +111,15 @@ class Estimates:
             self._seconds(row, self._prepare(row, copy)[0], limit)
         return self._seconds(row, runner, limit)
 
-    def _seconds(self, row: RunningRow, runner: Runner, limit: float) -> float:
-        """The estimated seconds of one run, from smaller runs of about `limit` seconds each at most."""
+    def _seconds(self, row: RunningRow, runner: Runner, limit: float, *, anew: bool = False) -> float:
+        """The estimated seconds of one run, from smaller runs of about `limit` seconds each at most.
+
+        anew: whether each shape runs again, although other rows have run it.
+        """
         text, dtype = row.text, row.dtype
         assert text is not None  # only rows with a source are estimated
         known = self._known.setdefault((row.spec.kernel, row.spec.variant, dtype.name, runner), {})
-        earlier = dict(known)  # of other rows; a copy, since this estimate may run a shape twice
+        earlier = {} if anew else dict(known)  # of other rows; a copy, since this estimate may run a shape twice
 
         def seconds_at(sizes: Sizes) -> float:
             if sizes not in earlier:
@@ -121,6 +133,9 @@ class Estimates:
 def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow]:
     """Give a smaller shape to rows that would take more than their share, and skip those that take too long anyway.
 
+    Baselines get their time first, up to half of what there is: where they are shortened, all others are compared by
+    rate.
+
     if_timed: how many runs a timed row takes.
     left: seconds for all rows.
 
@@ -128,7 +143,7 @@ def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow
     """
     runs = [_runs(row, if_timed) for row, _ in estimates]
     costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
-    caps, longest = sizing.fair_caps([row.spec.kernel for row, _ in estimates], costs, left), sizing.longest_run()
+    caps, longest = _caps([row for row, _ in estimates], costs, left), sizing.longest_run()
     affordable_rows = []
     for count, cap, (row, seconds) in zip(runs, caps, estimates, strict=True):
         wanted = "x".join(map(str, row.spec.sizes))
@@ -142,6 +157,17 @@ def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow
             row.result.requested, row.result.shape = row.result.shape, named(row.problem, sizes)
             add_note(row.result, f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
     return affordable_rows
+
+
+def _caps(rows: Sequence[RunningRow], costs: Sequence[float], left: float) -> list[float]:
+    """The cap of each row's cost. Baselines come first; the others share what they leave."""
+    kernels, first = [row.spec.kernel for row in rows], [_has_copies(row) for row in rows]
+    of_baselines = [cost if is_first else 0.0 for cost, is_first in zip(costs, first, strict=True)]
+    caps = sizing.fair_caps(kernels, of_baselines, _FOR_BASELINES * left)
+    left -= sum(map(min, of_baselines, caps))
+    of_others = [0.0 if is_first else cost for cost, is_first in zip(costs, first, strict=True)]
+    caps_of_others = sizing.fair_caps(kernels, of_others, left)
+    return [caps[at] if is_first else caps_of_others[at] for at, is_first in enumerate(first)]
 
 
 def skip(estimates: Estimated, if_timed: int, left: float, budget: float) -> list[RunningRow]:
@@ -169,5 +195,9 @@ def _runs(row: RunningRow, if_timed: int) -> int:
 
 def _copies(row: RunningRow) -> int:
     """The number of controls of a row, if it is timed."""
-    copied = row.controls and registry.is_baseline(row.result.backend) and not row.target.emulated
-    return COPIES if copied else 0
+    return COPIES if _has_copies(row) else 0
+
+
+def _has_copies(row: RunningRow) -> bool:
+    """Whether it is a baseline, with controls if it is timed."""
+    return row.controls and registry.is_baseline(row.result.backend) and not row.target.emulated

@@ -33,6 +33,7 @@ _SHORTEST_DRAIN = 0.005
 SAMPLES_TO_CONDEMN = 7
 """Further samples of a row that seems to launch work without waiting for it. A short budget leaves one round, and there
 a single disturbed download would condemn a row."""
+_FAR_LONGER = 2
 _BRIEF, LONG = 0.005, 0.050
 """Seconds of a kernel. Below the first, three uncounted launches begin a sample; from the second on, none; else one.
 
@@ -168,7 +169,8 @@ class RunningRow:
         if self.runner.cold:  # a cold sample is always one launch
             return True
         samples = [first]
-        if first.on_the_host < LONG:  # the first one may have loaded pages and code, or been disturbed
+        # The first one may have loaded pages and code, or been disturbed.
+        if first.on_the_host < LONG or first.on_the_host > _FAR_LONGER * (self.result.estimated_seconds or math.inf):
             samples += [self.sample(), self.sample()]
         seconds = min(sample.on_the_host for sample in samples)
         self.warm_up = warm_up(seconds)

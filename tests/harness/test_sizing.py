@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
@@ -13,10 +14,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from py_backends import registry
+from py_backends.contract import Target
+from py_backends.harness import estimates as estimating
 from py_backends.harness.estimates import Estimates
+from py_backends.harness.running_row import RunningRow
 from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, fair_caps, growing, in_words, least
+from py_backends.results.report import Row
 from py_backends.results.spec import Spec
-from py_backends.workers.runner import Runner
+from py_backends.workers.runner import Prepared, Runner
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 Sizes = tuple[int, ...]
@@ -253,6 +258,58 @@ class TestEstimate:
         first, second = (estimates._seconds(row, runner, 1.0) for _ in range(2))
         assert next(delays, None) is None, "they were met"
         assert first == second
+
+
+class MadeUpRunner:
+    """Whose calls take what the work says, but for the first one at each shape. `slow`: seconds of that."""
+
+    def __init__(self, pace: float, slow: float = 0.0) -> None:
+        self._pace, self._slow, self._seen = pace, slow, set[Sizes]()
+
+    def prepare(self, *_: Any) -> Prepared:
+        return Prepared(0.0, None, first_launch=0.0)
+
+    def whole_call(self, _: Any, sizes: Sizes) -> float:
+        usual = self._pace * MATMUL.work(sizes)
+        first = sizes not in self._seen
+        self._seen.add(sizes)
+        return max(usual, self._slow) if first else usual
+
+
+def rows_for(monkeypatch: pytest.MonkeyPatch, runners: Mapping[str, MadeUpRunner]) -> Callable[[float], dict[str, Any]]:
+    """What is decided for a row of each backend, with a budget: by backend, the shape that it runs at."""
+    monkeypatch.setattr(estimating, "check_memory", lambda *_: None)
+
+    def decided(budget: float) -> dict[str, Any]:
+        rows = []
+        for backend in runners:
+            result = Row("matmul", backend, "cpu", "lecture", "float32", dict.fromkeys("mnk", 1024), "skipped")
+            text: Any = SimpleNamespace(kernel="matmul", variant="lecture", text="")
+            rows.append(RunningRow(result.spec, result, Target("cpu"), text))
+        pool: Any = SimpleNamespace(
+            case=lambda _, sizes, *__, **___: sizes, runner_of=lambda row, *_: runners[row.result.backend]
+        )
+        found = Estimates(pool, budget, lambda *_: None).of(rows)
+        estimating.shorten(found, 32, budget)
+        return {row.result.backend: row.result.shape["m"] for row in rows}
+
+    return decided
+
+
+def test_a_first_call_that_takes_long_shortens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for slow in "numpy", "avx":
+        runners = {name: MadeUpRunner(1e-11, 5.0 * (name == slow)) for name in ("numpy", "avx")}
+        assert rows_for(monkeypatch, runners)(60.0) == {"numpy": 1024, "avx": 1024}
+
+
+def test_baselines_are_shortened_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its copies a baseline costs as much as three others, and all are compared with what it ran at."""
+    paces = {"numpy": 5e-11, "avx": 5e-11, "openmp": 1e-10, "cpp": 5e-10}
+    decided = rows_for(monkeypatch, {name: MadeUpRunner(pace) for name, pace in paces.items()})
+    found = decided(25.0)
+    assert found["numpy"] == 1024
+    assert found["cpp"] < 1024
+    assert decided(5.0)["numpy"] < 1024, "what takes more than half of the time is no baseline for it"
 
 
 def test_times_in_words() -> None:

@@ -76,6 +76,15 @@ def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
     assert words not in footnotes(report_of(row("numpy")))
 
 
+def test_where_arrays_lie_is_said_beside_the_caches() -> None:
+    report = report_of(row("numpy"))
+    report.machine["cache_bytes"] = {"L2": 2**20, "L3": 2**25}
+    words = "; caches L2 1 MiB, L3 32 MiB"
+    assert [each for each in footnotes(report) if re.fullmatch(rf"arrays take \S+ [kM]B{words}", each)]
+    report.machine["cache_bytes"] = {}
+    assert not [each for each in footnotes(report) if "arrays take" in each]
+
+
 class TestStars:
     def test_are_explained_by_a_shortened_baseline(self) -> None:
         rows = row("openmp"), row("numpy", shape=SMALLER), row("mkl", shape=SMALLER)
