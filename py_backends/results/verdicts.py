@@ -65,17 +65,11 @@ class Ratio:
             return False
         return bool(min(self.logarithms) > math.log(_FAR) or max(self.logarithms) < -math.log(_FAR))
 
-    @property
-    def is_known(self) -> bool:
-        """Whether its interval is so narrow that more rounds would not matter: 1% on either side of its middle."""
-        return self.low is not None and self.high is not None and self.high <= self.low * (1 + MARGIN) ** 2
-
-    @property
-    def is_same(self) -> bool:
-        """Whether its interval lies within `WIDEST_SAME` of 1."""
+    def lies_within(self, part: float) -> bool:
+        """Whether its interval lies from 1 / (1 + part) to 1 + part."""
         if self.low is None or self.high is None:
             return False
-        return max(1 / self.low, self.high) < 1 + WIDEST_SAME
+        return max(1 / self.low, self.high) < 1 + part
 
 
 def ratio(ratios: Sequence[float], before: Sequence[float] = ()) -> Ratio:
@@ -124,12 +118,12 @@ def verdicts(ratios: Sequence[Ratio], margins: Sequence[float] = (), times: floa
 def _untested(ratio: Ratio) -> str:
     if ratio.is_far:
         return FASTER if ratio.median > 1 else SLOWER
-    return SAME if ratio.is_same else UNCLEAR
+    return SAME if ratio.lies_within(WIDEST_SAME) else UNCLEAR
 
 
 def is_decided(ratio: Ratio, verdict: str) -> bool:
     """Whether more rounds can hardly change its verdict. What may be the same may turn out to be faster by 3%."""
-    return verdict in {FASTER, SLOWER} or (verdict == SAME and ratio.is_known)
+    return verdict in {FASTER, SLOWER} or ratio.lies_within(2 * MARGIN)
 
 
 def leads(ratios: Sequence[Ratio]) -> list[str]:

@@ -50,13 +50,14 @@ class TestRatio:
     def test_too_few_rounds_have_no_interval(self) -> None:
         found = ratio([1.0] * (LEAST_ROUNDS - 1))
         assert (found.median, found.low, found.high) == (1.0, None, None)
-        assert not found.is_known
+        assert not found.lies_within(1.0)
 
-    @pytest.mark.parametrize(("half_width", "known"), [(0.009, True), (0.011, False)])
-    def test_is_known_within_one_per_cent(self, half_width: float, known: bool) -> None:
-        found = Ratio(2.0, 2 * math.exp(-half_width), 2 * math.exp(half_width), np.zeros(9))
-        assert found.is_known is known
-        assert [is_decided(found, each) for each in (SAME, UNCLEAR, SLOWER)] == [known, False, True]
+    @pytest.mark.parametrize(
+        ("low", "high", "decided"), [(0.99, 1.01, True), (0.975, 1.01, False), (1.02, 1.04, False)]
+    )
+    def test_is_decided_where_it_can_hardly_be_faster_or_slower(self, low: float, high: float, decided: bool) -> None:
+        found = Ratio(math.sqrt(low * high), low, high, np.zeros(9))
+        assert [is_decided(found, each) for each in (SAME, FASTER, SLOWER)] == [decided, True, True]
 
 
 class TestVerdicts:
