@@ -118,13 +118,13 @@ class Arena:
         without doing anything obviously wrong!, ASPLOS 2009), so it is drawn by lot again and again. Each memory has
         to have a page to spare.
         """
-        moved = []
-        for memory, old in zip(self._memory, self.spans, strict=True):
+        before = self.inputs
+        for at, old in enumerate(self.spans):
             page = old.first // mmap.PAGESIZE * mmap.PAGESIZE
-            new = old._replace(first=page + _CACHE_LINE * order.randrange(mmap.PAGESIZE // _CACHE_LINE))
-            memory.bytes[new.first : new.first + new.size] = memory.bytes[old.first : old.first + old.size]
-            moved.append(new)
-        self.spans = moved
+            first = page + _CACHE_LINE * order.randrange(mmap.PAGESIZE // _CACHE_LINE)
+            self.spans[at] = old._replace(first=first)
+        for at, values in enumerate(before):
+            self._part(at, self.spans[at].first, self.spans[at].size)[...] = values  # NumPy minds that they overlap
         self._lay(self.output.shape)
 
     def _lay(self, shape: tuple[int, ...]) -> None:
