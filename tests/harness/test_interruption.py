@@ -30,8 +30,6 @@ from py_backends.results.report import Row
 from py_backends.system.signals import SIGNALS, hold_off, interruptible, let_go
 from py_backends.workers.process import WorkerFailed
 
-pytestmark = pytest.mark.slow
-
 STAGES = ["looking for backends", "preparing vecadd", "checking vecadd", "round 3", LAST_STAGE]
 
 
@@ -42,6 +40,7 @@ def send_until_it_ends(run: Started, number: signal.Signals) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "stage"), [*((signal.SIGTERM, stage) for stage in STAGES), (signal.SIGHUP, "round 3")]
 )
@@ -55,6 +54,7 @@ def test_signals_write_what_is_finished(number: signal.Signals, stage: str, tmp_
     assert_interrupted(ended, stage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["preparing vecadd", "round 3"])
 @pytest.mark.parametrize("number", [signal.SIGINT, nightly(signal.SIGTERM)])
 def test_further_signals_lose_nothing(number: signal.Signals, stage: str, tmp_path: Path) -> None:
@@ -81,6 +81,7 @@ def assert_interrupted(ended: Ended, stage: str) -> None:
     ended.assert_nothing_is_left(had_memory=stage in {"round 3", LAST_STAGE})
 
 
+@pytest.mark.slow
 def test_a_row_that_had_failed_says_how() -> None:
     """And not that it was interrupted, as those do that could have gone on."""
     row = Row("vecadd", "avx", "sse", "lecture", "float32", {"n": 9}, "ok")
@@ -91,6 +92,7 @@ def test_a_row_that_had_failed_says_how() -> None:
     assert (row.status, row.reason, row.note, row.finished) == ("crashed", "it died", None, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_who_is_killed_leaves_nothing(stage: str, tmp_path: Path) -> None:
     run = started_until(stage, tmp_path / "results.json")
@@ -117,8 +119,13 @@ def clone_of_those_that_hang(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return clone
 
 
+@pytest.mark.stamped
 @pytest.mark.parametrize(
-    ("stage", "backend"), [("looking for backends", "hangs_when_probed"), ("preparing vecadd", "hangs")]
+    ("stage", "backend"),
+    [
+        ("looking for backends", "hangs_when_probed"),
+        pytest.param("preparing vecadd", "hangs", marks=pytest.mark.slow),
+    ],
 )
 def test_nobody_waits_for_a_driver_that_hangs(
     stage: str, backend: str, clone_of_those_that_hang: Path, tmp_path: Path
@@ -134,6 +141,7 @@ def test_nobody_waits_for_a_driver_that_hangs(
     ended.assert_nothing_is_left(had_memory=False)
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_writes_what_is_finished(tmp_path: Path) -> None:
     """Where nothing can be shown any more."""
     path = tmp_path / "results.json"
@@ -151,6 +159,7 @@ def test_a_closed_terminal_writes_what_is_finished(tmp_path: Path) -> None:
     assert_interrupted(ended, "round 3")
 
 
+@pytest.mark.slow
 def test_what_was_ignored_stays_ignored(tmp_path: Path) -> None:
     """As under nohup."""
     path = tmp_path / "results.json"
@@ -174,6 +183,7 @@ def usual_handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("usual_handlers")
 class TestHandlers:
     def test_the_library_installs_none(self) -> None:
