@@ -52,7 +52,7 @@ OPTIONS = ("--kernel", "vecadd", "--shape", "vecadd=509")
 @pytest.fixture(scope="module")
 def deadly(clone: Path) -> Ended:
     # Two that hang take 8 seconds each, one before the rounds and one in them. Time is left for rounds after it.
-    return compare(clone, *OPTIONS, "--budget", "40", "--backend", ",".join([*SOUND, *ENDINGS]))
+    return compare(clone, *OPTIONS, "--budget", "24", "--backend", ",".join([*SOUND, *ENDINGS]))
 
 
 @pytest.fixture(scope="module")
