@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
@@ -65,7 +65,7 @@ def _of_each_rank(samples: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _fill_speedups(groups: Sequence[Group]) -> list[Control]:
-    """Fill in the speed-up of every row over its baseline. Returns the controls by which rows were judged."""
+    """Fill in the speed-up of every row over its baseline. Returns the controls that were judged, too."""
     compared = [(group, row) for group in groups for row in group.compared()]
     ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row))]
     said = verdicts([found for *_, found in ratios])
@@ -78,12 +78,13 @@ def _fill_speedups(groups: Sequence[Group]) -> list[Control]:
     for group in groups:
         for row in group.rows:
             row.result.versus = judged.get(row, row.result.versus)
-    return [
-        Control(row.kernel, row.dtype, row.shape, *(judged[each] for each in group.controls))
-        for group in groups
-        if group.baseline and all(each in judged for each in group.controls)
-        for row in [each.result for each in group.controls[:1]]
-    ]
+    return [_control(group, judged) for group in groups if group.controls and judged.keys() >= {*group.controls}]
+
+
+def _control(group: Group, judged: Mapping[RunningRow, Speedup]) -> Control:
+    first, second = group.controls
+    row = first.result
+    return Control(row.kernel, row.dtype, row.shape, judged[first], judged[second])
 
 
 def _speedup(group: Group, row: RunningRow, found: Ratio, verdict: str) -> Speedup:
