@@ -61,8 +61,8 @@ SHORTCUTS: dict[str, Callable[[str, Any, Any, Any], Any]] = {}
 """Of functions, where only who looks at the arrays first can go wrong."""
 IN_A_ROUND = "_in_a_round"
 """The end of a name: what happens not at the first launch, but in the middle of the rounds of a comparison."""
-_CALLS_BEFORE_A_ROUND = 26
-"""Estimates, checks and settling take 18. Each round takes two, so that it is in the fourth."""
+_CALLS_BEFORE_A_ROUND = 22
+"""Estimates, checks and settling take 18. Each round takes two, so that it is in the second."""
 
 
 def backend(faults: Sequence[str], dtypes: Sequence[str] = contract.Backend.dtypes) -> type[contract.Backend]:

@@ -77,8 +77,8 @@ def test_the_run_goes_on_and_says_that_rows_failed(deadly: Ended) -> None:
 
 
 def test_endings_in_a_round_were_in_a_round(deadly: Ended) -> None:
-    """The fourth. The others went on after it."""
-    assert deadly.rows["numpy"]["seconds"]["kernel"]["samples"] > 4
+    """The second. The others went on to a third, which each run has, whoever else is at work."""
+    assert deadly.rows["numpy"]["seconds"]["kernel"]["samples"] > 2
 
 
 @pytest.mark.parametrize("run", ["deadly", "harmless"])
