@@ -25,6 +25,7 @@ from py_backends.harness.request import Request
 from py_backends.harness.roofs import Ceilings
 from py_backends.harness.rounds import run_rounds
 from py_backends.harness.running_row import RunningRow, running_rows
+from py_backends.harness.schedule import placed_anew
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
@@ -272,9 +273,7 @@ class Comparison:
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         def next_rows() -> list[RunningRow | TimedCeiling]:
-            rows = plan.schedule(self._groups)
-            for case in dict.fromkeys(row.case for row in rows):
-                case.move(self._order)
+            rows = placed_anew(plan.schedule(self._groups), self._order)
             return [*rows, *ceilings] if rows or not self._groups else []
 
         begin = monotonic()

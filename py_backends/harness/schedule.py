@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import TypeAlias
 
 from py_backends.harness.pairing import Group
@@ -21,6 +22,13 @@ def until_known(groups: Sequence[Group]) -> list[RunningRow]:
         rows = [row for row in group.compared() or group.rows if row not in decided and not row.failed]
         chosen += [group.baseline, *rows] if rows and group.baseline and group.baseline not in rows else rows
     return chosen
+
+
+def placed_anew(rows: Sequence[RunningRow], order: Random) -> Sequence[RunningRow]:
+    """The rows, after all arrays of each of their cases have moved: where they lie is noise that averages out."""
+    for case in dict.fromkeys(row.case for row in rows):
+        case.move(order)
+    return rows
 
 
 def _decided(groups: Sequence[Group]) -> set[RunningRow]:

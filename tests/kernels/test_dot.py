@@ -13,7 +13,7 @@ from py_backends.results.check import check_output
 
 DOT = registry.problem("dot")
 FORMATS = {"float32": 4_000_037, "float16": 250_007, "bfloat16": 250_007, "float64": 250_007, "int8": 250_007}
-"""With elements of `compare`'s own vectors in the first, and in the others fewer."""
+"""By format, how many elements: millions in the first, and in the others fewer."""
 
 
 def drawn(dtype: str, n: int) -> list[Array]:
