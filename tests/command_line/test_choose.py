@@ -113,8 +113,7 @@ class TestAnswers:
         said = lines(choice)
         assert [each.backend for each in choice.calls.candidates] == ["one", "noisy"]
         assert re.match(
-            r"one cpu tuned, or noisy cpu tuned, which takes 1.0\dx as long \(0.80 to 1.30\): "
-            "no difference is certain; 1.00 s a call",
+            "one cpu tuned, or noisy cpu tuned, which takes 0.80x to 1.30x as long: no difference is certain; 1.00 s",
             said["use"],
         )
         assert said["why"] == "nothing certain sets it apart from noisy cpu tuned"

@@ -14,7 +14,7 @@ from py_backends.display import console, layout, units
 from py_backends.display.layout import Remark
 from py_backends.harness.sizing import LONGER_BUDGET, in_words
 from py_backends.results.grouping import grouped
-from py_backends.results.report import FAILURES, Report, Row
+from py_backends.results.report import FAILURES, Report, Row, Speedup
 from py_backends.results.timeline import PHASES
 from py_backends.results.verdicts import SAME
 
@@ -70,11 +70,21 @@ def _use(choice: Choice) -> str:
     call = f"{units.duration(seconds(best))} a call, {best.statement}"
     if not rivals:
         return f"{name(best)}: {call}"
-    named = [f"{name(row)}, which takes {_ratio(calls, row, 'long')}" for row in rivals[: _MOST_NAMES - 1]]
+    named = [f"{name(row)}, which takes {_between(calls.ahead[id(row)])}" for row in rivals[: _MOST_NAMES - 1]]
     if more := len(rivals) - len(named):
         named.append(f"{more} more")
     same = all(calls.ahead[id(row)].verdict == SAME for row in rivals)
     return f"{', or '.join([name(best), *named])}: {_THE_SAME if same else _NO_DIFFERENCE}; {call}"
+
+
+def _between(ahead: Speedup) -> str:
+    """How many times as long a row takes that cannot be told from the fastest: "0.99x to 1.05x as long".
+
+    The median is left out: it may seem to say the opposite of the order by time.
+    """
+    if ahead.low is None or ahead.high is None:
+        return f"{ahead.speedup:.2f}x as long"
+    return f"{ahead.low:.2f}x to {ahead.high:.2f}x as long"
 
 
 def _ratio(standing: Standing, row: Row, word: str) -> str:
