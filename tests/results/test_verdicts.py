@@ -119,6 +119,18 @@ class TestVerdicts:
             assert found.low is not None
             assert said in {UNCLEAR, SLOWER} or found.low <= last.median
 
+    def test_a_neighbour_that_comes_and_goes_makes_no_row_faster_or_slower(self) -> None:
+        """For ten rounds of twenty it delays every other sample of equal rows, by up to several times their time."""
+        generator = np.random.default_rng(7)
+
+        def times(rows: int) -> np.ndarray:
+            delays = generator.exponential(1.0, (rows, 40)) * generator.integers(0, 2, (rows, 40))
+            return (1 + delays * (np.arange(40) // 10 % 2)) * np.exp(NOISE * generator.standard_t(3, (rows, 40)))
+
+        for _ in range(50):
+            baseline, rows = times(1), times(30)
+            assert not {FASTER, SLOWER} & {*judged(baseline / rows)}
+
 
 @pytest.mark.slow
 class TestTwoRuns:
