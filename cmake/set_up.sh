@@ -9,7 +9,8 @@
 # SIGKILL, the next run continues the work. Each finished part is marked. What a killed run leaves running holds the
 # lock until it ends.
 set -eu
-cd "$(dirname "$0")/.."
+unset CDPATH                     # it would lead `cd` to another folder that has a folder cmake
+cd -P "$(dirname "$0")/.."       # marks name this folder, however one came here
 
 venv=.venv
 preset=${PRESET:-release}  # of CMakePresets.json
@@ -21,6 +22,7 @@ os_release=${OS_RELEASE:-/etc/os-release}
 main() {
   check_path
   leave_environment
+  set_pip
   find_python
   find_compiler
   if [ "$1" = --python ]; then
@@ -50,6 +52,13 @@ leave_environment() {
     folder=${rest%%:*} rest=${rest#*:}
     [ "$folder" -ef $venv/bin ] || PATH=${PATH:+$PATH:}$folder
   done
+}
+
+# What would send packages elsewhere, or install none, in a user's variables or pip.conf. Indexes, proxies and
+# certificates stay as they are.
+set_pip() {
+  unset PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON
+  export PIP_USER=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0 PIP_REQUIRE_HASHES=0
 }
 
 stop() { printf '%s\n' "$*" >&2; exit 1; }

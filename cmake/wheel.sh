@@ -4,6 +4,7 @@
 #
 # The tools have an environment of their own, build/wheel/tools. What the build needs, pip fetches by pyproject.toml.
 set -euo pipefail
+unset CDPATH
 cd "$(dirname "$0")/.."
 
 python=$(cmake/set_up.sh --python)

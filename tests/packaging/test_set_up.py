@@ -89,7 +89,8 @@ class System:
 
     def start(self, *extras: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            ["/bin/sh", str(self.clone / "cmake/set_up.sh"), *(extras or ("cpu,peers",))],
+            ["/bin/sh", "cmake/set_up.sh", *(extras or ("cpu,peers",))],
+            cwd=self.clone,
             env=self.environment | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -260,6 +261,32 @@ def test_an_environment_without_pip_is_made_anew(system: System) -> None:
     python.chmod(0o755)
     assert system.set_up().returncode == 0
     assert "venv --clear" in system.calls()
+
+
+def test_a_cdpath_leads_nowhere_else(system: System, tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    (foreign / "cmake").mkdir(parents=True)
+    (foreign / ".venv").mkdir()
+    run = system.set_up(CDPATH=str(foreign))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert sorted(path.name for path in foreign.iterdir()) == [".venv", "cmake"]
+    assert (system.clone / ".venv/bin/python").exists()
+
+
+def test_a_clone_is_the_same_by_a_link(system: System, tmp_path: Path) -> None:
+    system.set_up()
+    system.calls()
+    (link := tmp_path / "link").symlink_to(system.clone)
+    assert system.set_up(PWD=str(link)).returncode == 0
+    assert not {"pip install", "--fresh"} & set(re.findall("pip install|--fresh", system.calls()))
+
+
+def test_a_users_settings_of_pip_send_packages_nowhere_else(system: System) -> None:
+    """They may stand in pip.conf too, which a variable outweighs. Where packages come from is the user's to say."""
+    told = 'echo "user $PIP_USER, target $PIP_TARGET, dry $PIP_DRY_RUN, index $PIP_INDEX_URL" >>"$LOG"'
+    settings = {"PIP_USER": "1", "PIP_TARGET": "/elsewhere", "PIP_DRY_RUN": "1", "PIP_INDEX_URL": "https://own"}
+    assert system.set_up(DURING_PIP=told, **settings).returncode == 0
+    assert "user 0, target , dry 0, index https://own" in system.calls()
 
 
 def test_it_names_the_python_to_take_and_sets_nothing_up(system: System) -> None:
