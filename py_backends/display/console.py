@@ -37,7 +37,7 @@ def output() -> Iterator[Console]:
             return
         text = io.StringIO()
         try:
-            yield console(file=text, width=_PIPE_WIDTH, no_color=True)
+            yield console(file=text, width=_PIPE_WIDTH, no_color=True, force_terminal=False)  # for FORCE_COLOR
         finally:
             # By line feeds alone: a source that is shown may hold other ends of lines.
             sys.stdout.write("\n".join(line.rstrip(" ") for line in text.getvalue().split("\n")))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +24,7 @@ _MARKERS = "osD^vPX"
 _DOTS_PER_INCH = 150
 _SAID_OF_SVG = ("Creator", "Date", "Format", "Type")
 """What matplotlib writes into an SVG file about the file. A page has no use for it."""
+_BACKEND = "MPLBACKEND"
 _SETTINGS: Any = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -62,45 +65,63 @@ def new(width: float = 8.0, height: float = 5.0) -> tuple[Figure, Axes]:
 
 def grid(width: float, height: float, rows: int, columns: int, **layout: Any) -> tuple[Figure, list[list[Axes]]]:
     """An empty picture with rows of axes; `layout` goes to matplotlib's `Figure.subplots`."""
-    check_library()
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        return figure, figure.subplots(rows, columns, squeeze=False, **layout).tolist()
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **layout).tolist()
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Pictures are drawn and written within it: by matplotlib's own settings and ours, whatever a user's say.
+
+    Raises WrongRequest, with the fix, if matplotlib is missing.
+    """
+    check_library()
+    from matplotlib import style
+
+    with style.context(["default", _SETTINGS]):
+        yield
 
 
 def check_library() -> None:
     """Raise WrongRequest, with the fix, if matplotlib is missing."""
     try:
-        import matplotlib.figure  # noqa: F401  # only to see whether it can be imported
+        _import_library()
     except ImportError as error:
         raise WrongRequest(f"pictures need matplotlib ({error}): {pip_install('pictures')}") from error
 
 
+def _import_library() -> None:
+    """Import it even if MPLBACKEND names a module that is not here, as in a shell of Jupyter: we open no window."""
+    try:
+        import matplotlib.figure  # only to see whether it can be imported
+    except ValueError:
+        backend = os.environ.pop(_BACKEND)
+        try:
+            import matplotlib.figure  # noqa: F401
+        finally:
+            os.environ[_BACKEND] = backend
+
+
+@settings()
 def save(figure: Figure, path: Path) -> None:
     """Write a picture as the ending of its name says, .png or .svg. OSError if it cannot be written."""
-    import matplotlib as mpl
-
     content, kind = io.BytesIO(), path.suffix.lower().removeprefix(".")
-    with mpl.rc_context(_SETTINGS):
-        metadata = {"Date": None} if kind == "svg" else None
-        figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+    metadata = {"Date": None} if kind == "svg" else None
+    figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
     write_whole(path, content.getvalue())
 
 
+@settings()
 def svg(figure: Figure, name: str = "") -> str:
     """A picture as an SVG element for a page.
 
     Black becomes the colour of the words around it. White becomes the page's colour, its CSS variable `--page`. So it
     can be read on dark pages, too. `name` begins every id in it, so that no two pictures of a page share an id.
     """
-    import matplotlib as mpl
-
     text = io.StringIO()
-    with mpl.rc_context(_SETTINGS):
-        figure.savefig(text, format="svg", metadata=dict.fromkeys(_SAID_OF_SVG), transparent=True)
+    figure.savefig(text, format="svg", metadata=dict.fromkeys(_SAID_OF_SVG), transparent=True)
     element = text.getvalue().partition("<svg")[2]
     element = element.replace("#000000", "currentColor").replace("#ffffff", "var(--page, #ffffff)")
     if name:

@@ -23,6 +23,7 @@ _NO_ERROR = 1e-17
 """The place of a result without any error, since a logarithmic axis has no 0."""
 
 
+@style.settings()
 def draw(report: Report) -> Figure:
     """A panel for each kernel and shape. Raises NothingToDraw if no backend was timed in two formats."""
     found = _found(report)

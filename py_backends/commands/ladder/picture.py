@@ -24,6 +24,7 @@ _MEASURED, _PUBLISHED = "#0072B2", "#E69F00"
 _BAR = 0.36
 
 
+@style.settings()
 def draw(report: Report) -> Figure:
     """A panel for each ladder: a bar for each rung, with its rate and per cent of the peak, and the published figure.
 

@@ -20,6 +20,7 @@ _MOST = 8
 """The most panels in one picture."""
 
 
+@style.settings()
 def draw(report: Report) -> Figure:
     """A panel for each kernel, dtype and kind of scaling. Raises NothingToDraw without predictions."""
     found = _chosen(report)

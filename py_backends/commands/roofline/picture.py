@@ -42,6 +42,7 @@ _WIDTH_OF_PANEL, _WIDTH_OF_A_LETTER, _HEIGHT_OF_A_NAME = 290.0, 5.5, 11.0
 """In points, about: of the panel, and of kernels' names in it."""
 
 
+@style.settings()
 def draw(report: Report) -> Figure:
     """A panel for each dtype: ceilings as lines, rows as marks, and their per cent of the roof beside their names.
 

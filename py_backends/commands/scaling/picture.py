@@ -42,6 +42,7 @@ data."""
 _LABELS = {STRONG: "speed-up over one thread", WEAK: "scaled speed-up over one thread"}
 
 
+@style.settings()
 def draw(report: Report) -> Figure:
     """Two panels for each kernel, dtype and shape, strong and weak scaling. For ranks there are two more below.
 

@@ -32,6 +32,7 @@ _FAR_BELOW = 1000
 has its rate instead."""
 
 
+@style.settings()
 def draw(report: Report, figure: str = RATE) -> Figure:
     """Two panels for each kernel and dtype: the kernel alone, and whole calls.
 

@@ -55,6 +55,7 @@ _ONCE_MARKS: Any = {
 }
 
 
+@style.settings()
 def draw(report: Report) -> Figure:
     """Two panels for each kernel, dtype and shape: the phases of a call, and what happens once before all calls.
 
