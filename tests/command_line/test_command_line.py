@@ -286,6 +286,16 @@ class TestTerminal:
         assert any(stage in printed for stage in ("looking", "preparing", "round "))
         assert "1 row ran" in printed
 
+    @pytest.mark.parametrize("words", ["show vecadd --backend cpp", "hello openmp --source"])
+    def test_a_pipe_gets_plain_text_whatever_asks_for_colours(
+        self, words: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As CI sets them: a source must compile."""
+        for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+            monkeypatch.setenv(name, "1")
+        run = run_here(*words.split())
+        assert (run.returncode, COLOURS in run.stdout) == (0, False)
+
 
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory: pytest.TempPathFactory) -> Any:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pytest
-from commands import run_here
+from commands import run_here, run_python
 from page_commands import PageRuns
 from rich.console import Console
 
@@ -282,6 +283,19 @@ class TestWhereTheDataAre:
         assert "268 MB (DRAM): 20.0 GB/s" in text
         assert "12.0 kB (fits L1): 120 GB/s" in text
         assert "(fits: " in text
+
+
+def test_a_users_settings_of_matplotlib_change_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LaTeX, which few machines have, larger letters, and a backend that only Jupyter's Python has."""
+    report = report_of(vecadd(1000, 5.0))
+    plain = style.svg(picture.draw(report))
+    with mpl.rc_context({"text.usetex": True, "font.size": 30.0, "axes.grid": False}):
+        assert style.svg(picture.draw(report)) == plain
+        assert mpl.rcParams["font.size"] == 30.0
+    monkeypatch.setenv("MPLBACKEND", "module://of.nobody")
+    said = "import os; from py_backends.display import style; style.check_library(); print(os.environ['MPLBACKEND'])"
+    run = run_python("-c", said)
+    assert (run.stderr, run.stdout) == ("", "module://of.nobody\n")
 
 
 DISTURBED = Rounds(taken=9, kept=9, disturbed={"others": 8})
