@@ -27,6 +27,7 @@ import psutil
 from py_backends.ranks import endings
 from py_backends.ranks.log import FIRST, say
 from py_backends.ranks.progress import last_words
+from py_backends.system.descriptors import process_descriptor
 
 _MOMENT = 1.0
 """Seconds in which idle ranks end by themselves."""
@@ -109,7 +110,7 @@ class Keeper:
 
     def __init__(self, client: int, folder: Path, command: Sequence[str]) -> None:
         """Raises ProcessLookupError if the client has already ended."""
-        self._client = os.pidfd_open(client)
+        self._client = process_descriptor(client)
         self._told, tells = os.pipe()
         signal.signal(signal.SIGTERM, lambda *_: os.write(tells, b"."))
         self._folder = folder
@@ -128,7 +129,7 @@ class Keeper:
 
         Notes what the ranks share, and which was the first to end.
         """
-        launcher, poll = os.pidfd_open(self._launcher.pid), select.epoll()
+        launcher, poll = process_descriptor(self._launcher.pid), select.epoll()
         for descriptor in (self._client, self._told, launcher, self._listener.fileno()):
             poll.register(descriptor, select.EPOLLIN)
         pause, known = _LOOKS_EVERY, 0
@@ -168,7 +169,7 @@ class Keeper:
         self._connections.append(connection)
         descriptors = [connection.fileno()]
         with contextlib.suppress(OSError):
-            descriptors.append(os.pidfd_open(process))  # a child of a rank may hold its connection
+            descriptors.append(process_descriptor(process))  # a child of a rank may hold its connection
         for descriptor in descriptors:
             poll.register(descriptor, select.EPOLLIN)
             self._rank_of[descriptor] = rank

@@ -7,6 +7,8 @@ import os
 import sys
 import weakref
 
+from py_backends.system.descriptors import unnamed_file
+
 _MOST_LINES, _LONGEST_LINE, _END = 3, 500, 1 << 16
 _FATAL = "Fatal Python error: "
 """What `faulthandler` writes in a process that ends by a fault. What a launcher writes is not read. MPICH's launcher
@@ -29,7 +31,7 @@ class Log:
     """A log in unnamed memory, so that no writer waits for a reader."""
 
     def __init__(self) -> None:
-        self.descriptor = os.memfd_create("py-backends-ranks")
+        self.descriptor = unnamed_file("py-backends-ranks")
         os.set_inheritable(self.descriptor, False)
         weakref.finalize(self, os.close, self.descriptor)
         # Each process appends to it.

@@ -18,6 +18,7 @@ from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
 from py_backends.system import interpreter
+from py_backends.system.descriptors import process_descriptor
 
 
 def serve_command(arguments: Sequence[str], interrupting: Sequence[signal.Signals]) -> int:
@@ -63,7 +64,7 @@ def _run(
     for number in interrupting:
         signal.signal(number, lambda number, _: child.send_signal(number))
     os.sched_setaffinity(child.pid, cpus)  # otherwise it has only the core of this rank
-    clients.serve(until=os.pidfd_open(child.pid))
+    clients.serve(until=process_descriptor(child.pid))
     code = child.wait()
     return code if code >= 0 else 128 - code  # ended by a signal, as a shell tells it
 

@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from py_backends.errors import WrongRequest
@@ -14,6 +15,10 @@ from py_backends.system import streams
 
 LARGEST_READ = 100_000_000
 """Bytes. The results of a long run take some 100,000 bytes. A device such as /dev/zero would never end."""
+
+
+_NOT_TO_REPLACE = {errno.EBUSY, errno.EPERM, errno.EACCES, errno.EROFS, errno.EXDEV}
+"""How it fails to put another file in the place of one that may be written."""
 
 
 def printable(text: object) -> str:
@@ -44,8 +49,8 @@ def _without_waiting(path: str, flags: int) -> int:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file. A reader sees the whole new file or the old one. Raises OSError if that fails.
 
-    A symbolic link stays, and its target is written. A file that is not regular, such as /dev/null, is written in
-    place.
+    A symbolic link stays, and its target is written. What cannot be replaced is written in place: a file that is not
+    regular, such as /dev/null, one that is mounted, as into a container, and one in a folder that others own.
     """
     encoded = content.encode("utf-8") if isinstance(content, str) else content
     path = Path(os.path.realpath(path))
@@ -56,9 +61,17 @@ def write_whole(path: Path, content: str | bytes) -> None:
     try:
         temporary.write_bytes(encoded)
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if not (isinstance(error, OSError) and error.errno in _NOT_TO_REPLACE and _may_be_written(path)):
+            raise
+        path.write_bytes(encoded)
+
+
+def _may_be_written(path: Path) -> bool:
+    """Whether there is a regular file that can be written, whatever its folder allows."""
+    return path.is_file() and os.access(path, os.W_OK)
 
 
 def check_writable(path: Path) -> None:
@@ -78,7 +91,9 @@ def check_writable(path: Path) -> None:
         return
     if not stat.S_ISREG(mode):
         raise WrongRequest(f"{shown} is a pipe or a device: name a file")
-    _check_folder(real_path(path))  # the target of a link is written
+    target = real_path(path)  # the target of a link is written
+    if not _may_be_written(target):
+        _check_folder(target)
 
 
 def real_path(path: Path) -> Path:

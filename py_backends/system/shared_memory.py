@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from py_backends.contract import Array
+from py_backends.system.descriptors import unnamed_file
 
 
 @dataclass(eq=False)
@@ -32,7 +33,7 @@ class SharedMemory:
         Raises MemoryError where there is too little, and OSError where the process has too many open files.
         """
         try:
-            descriptor = os.memfd_create("py-backends")
+            descriptor = unnamed_file("py-backends")
         except OSError as error:
             raise _without_memory(error, "memory") from error
         try:

@@ -17,6 +17,7 @@ from typing import Any
 from py_backends.errors import fix_of
 from py_backends.system import interpreter, temporary
 from py_backends.system.channel import Channel
+from py_backends.system.descriptors import process_descriptor
 
 MODULE = "py_backends.workers.session"
 """The module that a worker runs by default."""
@@ -108,7 +109,7 @@ class Worker:
             raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"during '{do}'")))
         for other in received.get("processes", ()):
             with contextlib.suppress(ProcessLookupError):  # it has ended, and a later request reports that
-                self._others.append(os.pidfd_open(other))
+                self._others.append(process_descriptor(other))
         if self._stopped_between:
             self._stop()
         if "failed" in received:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import select
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +23,7 @@ from py_backends.harness import pool
 from py_backends.harness.case import Case
 from py_backends.system import shared_memory
 from py_backends.system.bits import page_aligned_copy
+from py_backends.system.descriptors import process_descriptor
 from py_backends.system.shared_memory import SharedMemory
 from py_backends.workers.arena import Arena, zone_elements
 
@@ -58,13 +62,28 @@ class TestSharedMemory:
         ours.close()
         theirs.close()
 
-    def test_it_has_no_name_and_its_descriptor_is_not_inherited(self) -> None:
+    @pytest.mark.parametrize("python", ["new", "built on an old system"])
+    def test_it_has_no_name_and_its_descriptor_is_not_inherited(
+        self, python: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if python != "new":
+            monkeypatch.delattr(os, "memfd_create")
         shared = SharedMemory.create(10)
         assert str(Path(f"/proc/self/fd/{shared.descriptor}").readlink()).startswith("/memfd:")
         assert not os.get_inheritable(shared.descriptor)
         shared.close()
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(shared.descriptor)
+
+
+def test_a_python_that_was_built_on_an_old_system_sees_processes_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        descriptor = process_descriptor(child.pid)
+        assert select.select([descriptor], [], [], 60)[0] == [descriptor]
+    os.close(descriptor)
+    with pytest.raises(ProcessLookupError):
+        process_descriptor(child.pid)
 
 
 class TestArena:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import datetime
+import errno
 import json
 import math
 import os
 import stat
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,9 +23,10 @@ from conftest import Comparison
 from py_backends import registry
 from py_backends.display import remarks
 from py_backends.display.files import csv_text, markdown_text
+from py_backends.errors import WrongRequest
 from py_backends.number_formats import DTYPES
 from py_backends.results.report import Check, Communication, Duration, Rate, Report, Row, Seconds
-from py_backends.system.files import write_whole
+from py_backends.system.files import check_writable, write_whole
 from py_backends.workers.ceilings import MultiplyAdds
 from py_backends.workers.probe import BackendTarget
 
@@ -409,6 +412,26 @@ class TestWriteWhole:
             write_whole(path, "new")
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]
+
+    @pytest.mark.parametrize("number", [errno.EBUSY, errno.EACCES, errno.EROFS])
+    def test_writes_in_place_what_cannot_be_replaced(
+        self, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A file that is mounted, as into a container, or that lies in a folder of others."""
+
+        def fail(*_: Any, **__: Any) -> NoReturn:
+            raise OSError(number, os.strerror(number))
+
+        path = tmp_path / "results.json"
+        path.write_text("old and longer")
+        monkeypatch.setattr(os, "replace", fail)
+        monkeypatch.setattr(tempfile, "NamedTemporaryFile", fail)
+        check_writable(path)
+        write_whole(path, "new")
+        assert path.read_text() == "new"
+        assert list(tmp_path.iterdir()) == [path]
+        with pytest.raises(WrongRequest, match="cannot be written to"):
+            check_writable(tmp_path / "other.json")
 
     def test_a_link_stays_and_what_it_points_to_is_written(self, tmp_path: Path) -> None:
         target, link = tmp_path / "target.json", tmp_path / "link.json"
