@@ -115,14 +115,20 @@ def read_system() -> Reading:
 
 
 def _ticks(stat: str, cpus: set[int]) -> tuple[int, int]:
-    """The idle and the stolen ticks of these CPUs: see proc(5). Idle includes waiting for devices."""
-    idle = steal = 0
+    """The idle and the stolen ticks of these CPUs: see proc(5). Idle includes waiting for devices.
+
+    Raises ValueError if one of them has no line, as in some containers: it would pass for one that is never idle.
+    """
+    idle, steal, told = 0, 0, set[int]()
     for line in stat.splitlines():
         name, *columns = line.split()
-        if name.startswith("cpu") and name != "cpu" and int(name.removeprefix("cpu")) in cpus:
+        if name.startswith("cpu") and name != "cpu" and (number := int(name.removeprefix("cpu"))) in cpus:
+            told.add(number)
             _, _, _, idled, waited, _, _, stolen = map(int, columns[:8])
             idle += idled + waited
             steal += stolen
+    if told != cpus:
+        raise ValueError(f"no ticks of CPU {min(cpus - told)}")
     return idle, steal
 
 

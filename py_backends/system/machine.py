@@ -46,10 +46,15 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def busy_cpus() -> float:
-    """The number of logical CPUs in use, measured over a fifth of a second in which this process sleeps."""
+def busy_cpus() -> float | None:
+    """The number of logical CPUs in use, measured over a fifth of a second in which this process sleeps.
+
+    None if the system does not tell.
+    """
     import psutil
 
+    if _cpu_times() is None:
+        return None
     fraction: float = psutil.cpu_percent(interval=0.2) / 100
     return round(fraction * (psutil.cpu_count() or 1), 2)
 
@@ -153,15 +158,25 @@ def versions(found: Iterable[tuple[str, Target]]) -> dict[str, str]:
 
 
 def _steal(begin: Mapping[str, float] | None) -> dict[str, Any]:
-    import psutil
-
-    times = psutil.cpu_times()
-    seconds = {"stolen": times.steal, "all": times.idle + times.iowait + _busy(times) + times.steal}
+    times = _cpu_times()
+    stolen, others = (0.0, 0.0) if times is None else (times.steal, times.idle + times.iowait + _busy(times))
+    seconds = {"stolen": stolen, "all": stolen + others}
     return {
         "since_boot": _share(seconds, {"stolen": 0.0, "all": 0.0}),
         "since_begin": _share(seconds, begin) if begin else None,
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
     }
+
+
+def _cpu_times() -> Any | None:
+    """Those of all CPUs since the system began; None for a system that hides them, as some containers do."""
+    import psutil
+
+    try:
+        times = psutil.cpu_times()
+        return times if _busy(times) + times.idle + times.iowait + times.steal > 0 else None
+    except (OSError, TypeError, ValueError, AttributeError):  # /proc/stat is empty, or lacks columns
+        return None
 
 
 def _busy(times: Any) -> float:

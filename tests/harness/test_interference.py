@@ -90,6 +90,8 @@ def test_cpus_that_are_not_ours_do_not_count() -> None:
         "cpu 9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0\ncpu1 1 1 1 9 1 1 1 1 0\ncpu3 0 0 0 1 0 0 0 2 0 0\nintr 5\n"
     )
     assert _ticks(stat, {0, 3}) == (46, 10)
+    with pytest.raises(ValueError, match="no ticks of CPU 2"):
+        _ticks(stat, {0, 2, 3})
 
 
 BURN = "print(flush=True)\nwhile True: pass"

@@ -52,6 +52,17 @@ def test_steal_is_a_share_of_all_cpu_time(monkeypatch: pytest.MonkeyPatch) -> No
     assert (end["steal"]["since_boot"], end["steal"]["since_begin"]) == (0.06, 0.02)
 
 
+@pytest.mark.parametrize("stat", ["", "cpu  0 0 0 0 0 0 0 0 0 0\n", "cpu  1 2 3\n"])
+def test_a_system_that_hides_the_times_of_its_cpus(stat: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As containers do whose /proc is made by lxcfs or gVisor."""
+    (tmp_path / "stat").write_text(stat, encoding="ascii")
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    assert machine.busy_cpus() is None
+    assert machine.state()["steal"] == {
+        "since_boot": None, "since_begin": None, "seconds": {"stolen": 0.0, "all": 0.0}
+    }  # fmt: skip
+
+
 def test_what_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse() -> None:
         raise NotImplementedError
