@@ -24,8 +24,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-import platformdirs
-
 from py_backends.system import cache_folder
 
 _SYSTEM = Path("/etc/OpenCL/vendors")
@@ -68,7 +66,8 @@ def find() -> None:
 
 def why_pocl_would_abort() -> str | None:
     """Why PoCL cannot keep a kernel, or not load it, over which it ends the process; None where it can."""
-    return cache_folder.why_unusable(_pocl_cache(), room=_ROOM, executable=True)
+    cache = _pocl_cache()
+    return "no home folder is known" if cache is None else cache_folder.why_unusable(cache, room=_ROOM, executable=True)
 
 
 def why_no_context() -> tuple[str, str] | None:
@@ -89,14 +88,17 @@ def _choose_caches() -> None:
         other = cache_folder.find("pocl", room=_ROOM, executable=True)
         if other is not None:
             os.environ[_POCL_CACHE] = str(other)
-    if cache_folder.why_unusable(platformdirs.user_cache_path("pytools"), room=2**20):
+    of_pyopencl = cache_folder.of_user("pytools")
+    if of_pyopencl is None or cache_folder.why_unusable(of_pyopencl, room=2**20):
         os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # it would raise
 
 
-def _pocl_cache() -> Path:
-    """Where PoCL keeps kernels."""
-    named = os.environ.get(_POCL_CACHE)
-    return Path(named) if named else platformdirs.user_cache_path("pocl") / "kcache"
+def _pocl_cache() -> Path | None:
+    """Where PoCL keeps kernels; None where no home folder is known."""
+    if named := os.environ.get(_POCL_CACHE):
+        return Path(named)
+    of_user = cache_folder.of_user("pocl")
+    return of_user and of_user / "kcache"
 
 
 def _is_misread(library: str) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.system import interpreter
 
 TEMPLATE = "PY_BACKENDS_LAUNCHER"
 """The variable with the command line that starts ranks, such as `srun -n {ranks}`."""
@@ -151,7 +152,8 @@ def _loads(name: str) -> bool:
 
 def in_path() -> Iterator[Path]:
     """Every mpiexec beside this Python and in PATH, in that order."""
-    for folder in dict.fromkeys((str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep))):
+    beside = str(Path(interpreter.python()).parent)
+    for folder in dict.fromkeys((beside, *os.environ.get("PATH", "").split(os.pathsep))):
         mpiexec = Path(folder, "mpiexec")
         if mpiexec.is_absolute() and is_file(mpiexec, os.X_OK):
             yield mpiexec

@@ -45,6 +45,18 @@ def find(name: str, *, room: int = 2**20, executable: bool = False, in_one_word:
     return None
 
 
+def of_user(name: str) -> Path | None:
+    """A folder of that name in the user's cache folder, there or not. None where no home folder is known.
+
+    A container may run with a user that the system does not know, and without HOME.
+    """
+    try:
+        folder = platformdirs.user_cache_path(name)
+    except RuntimeError:
+        return None
+    return folder if folder.is_absolute() else None
+
+
 def filled(folder: Path, is_whole: Callable[[Path], bool], fill: Callable[[Path], None]) -> Path:
     """The folder, filled where it is not there as a whole: beside its place, and then renamed. OSError if that fails.
 
@@ -101,9 +113,8 @@ def _words(folder: Path, error: OSError, room: int, *, executable: bool) -> str:
 
 def _places() -> Iterator[Path]:
     """Where the folder of this distribution may lie, the preferred place first."""
-    of_user = platformdirs.user_cache_path(_OURS)
-    if of_user.is_absolute():  # else no home folder is known
-        yield of_user
+    if (ours := of_user(_OURS)) is not None:
+        yield ours
     temporary = [*_TEMPORARY]
     with contextlib.suppress(OSError):  # none of the usual ones can be written to
         temporary.insert(0, tempfile.gettempdir())

@@ -70,3 +70,38 @@ def test_a_folder_of_others_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert cache_folder.find("kept") == tmp_path / "kept"
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
     assert cache_folder.find("kept") is None
+
+
+OF_NOBODY = """
+import pwd
+
+def unknown(_):
+    raise KeyError("uid not found")
+
+pwd.getpwuid = unknown
+"""
+"""A user that the system does not know, as containers of OpenShift run with."""
+
+
+def test_without_a_home_what_is_kept_lies_elsewhere_and_backends_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "POCL_CACHE_DIR", "PYOPENCL_NO_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    script = f"""{OF_NOBODY}
+import os
+import numpy as np
+from py_backends.system import cache_folder
+from py_backends.backend import _opencl_drivers
+import py_backends as pb
+print(cache_folder.find("kept"))
+_opencl_drivers.find()
+print(os.environ["POCL_CACHE_DIR"], os.environ["PYOPENCL_NO_CACHE"])
+a = np.ones(5, np.float32)
+print(pb.vecadd(a, a, backend="numba_cpu"))
+"""
+    run = run_python("-c", script)
+    assert run.returncode == 0, run.stderr
+    kept, settings, answer = run.stdout.splitlines()
+    assert Path(kept).is_absolute()
+    assert settings.startswith("/")
+    assert settings.endswith(" 1")
+    assert answer == "[2. 2. 2. 2. 2.]"

@@ -139,7 +139,7 @@ def _interpreted(program: Program, folder: str) -> Outcome:
         found = engine()
         starter = found.command(int(ranks))
         additional |= found.environment
-    python = [sys.executable, "-P", program.path.name, *named]
+    python = [interpreter.python(), "-P", program.path.name, *named]
     environment = launcher.without_launcher(interpreter.environment(additional))
     finished = _finished([*starter, *python], folder, environment)
     shown = shlex.join([*(Path(word).name for word in starter[:1]), *starter[1:], "python", program.path.name, *named])
