@@ -21,10 +21,11 @@ from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.ranks import launcher
 from py_backends.system import streams
 from py_backends.system.files import printable
-from py_backends.system.signals import SIGNALS, interruptible
+from py_backends.system.signals import SIGNALS, children_are_waited_for, interruptible
 from py_backends.wording import hint
 
 
+@children_are_waited_for()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Raises SystemExit after help and wrong usage."""
     streams.prepare()

@@ -56,6 +56,7 @@ class Device(contract.HostDevice):
         kernel = getattr(text.load(), text.kernel)
         limit, threads = self._mkl.MKL_Set_Num_Threads_Local, self._threads
 
+        @np.errstate(all="ignore")  # infinities are valid results here
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             before = limit(threads)  # 0 where the calling thread had no limit
             try:

@@ -46,6 +46,7 @@ class Device(contract.HostDevice):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)
 
+        @np.errstate(all="ignore")  # infinities are valid results here
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             if self._threads is None:
                 kernel(*buffers, *sizes)

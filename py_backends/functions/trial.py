@@ -16,6 +16,7 @@ from pathlib import Path
 
 from py_backends.errors import BackendUnavailable
 from py_backends.system import interpreter
+from py_backends.system.signals import children_are_waited_for
 from py_backends.wording import in_one_line, listed
 
 IN_TRIAL = "PY_BACKENDS_IN_TRIAL"
@@ -63,6 +64,7 @@ def _low_limits() -> dict[str, int]:
 
 
 @cache
+@children_are_waited_for()
 def _ended(backend: str, _surroundings: tuple[str, ...]) -> str | None:
     """What a process wrote last that uses a backend, if the backend has ended it; None if not."""
     command = interpreter.command("py_backends.functions.trial_child", backend, str(_address_space()))

@@ -12,6 +12,8 @@ from numbers import Real
 from time import monotonic
 from typing import Any, Protocol
 
+import numpy as np
+
 import py_backends
 from py_backends.errors import WrongRequest
 from py_backends.harness import roofs
@@ -123,6 +125,8 @@ def checked_settings(
     }
 
 
+@signals.children_are_waited_for()
+@np.errstate(all="ignore")  # whatever the caller has: inputs are rounded, and a wrong output may hold anything
 def run(plan: Plan, settings: dict[str, Any], progress: Progress | None = None) -> Report:
     """Run a planned comparison. `settings`: as `checked_settings` returns them.
 

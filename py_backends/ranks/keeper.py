@@ -28,6 +28,7 @@ from py_backends.ranks import endings
 from py_backends.ranks.log import FIRST, say
 from py_backends.ranks.progress import last_words
 from py_backends.system.descriptors import process_descriptor
+from py_backends.system.signals import children_are_waited_for
 
 _MOMENT = 1.0
 """Seconds in which idle ranks end by themselves."""
@@ -207,6 +208,7 @@ class Keeper:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+@children_are_waited_for()
 def main() -> None:
     """Keep the ranks of a client."""
     client, folder, *command = sys.argv[1:]

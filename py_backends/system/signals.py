@@ -62,6 +62,24 @@ def interruptible() -> Iterator[None]:
         _scope = None
 
 
+@contextmanager
+def children_are_waited_for() -> Iterator[None]:
+    """Within, how children end can be told, and they inherit no ignored SIGCHLD.
+
+    Some servers and launchers ignore that signal. Then Linux forgets how a child ended, and each seems to have ended
+    well. Outside of the main thread, which alone may change that, this does nothing.
+    """
+    ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+    if not ignored or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
 def hold_off() -> None:
     """Let signals wait from now on, while results are combined and written."""
     if _scope:

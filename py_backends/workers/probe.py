@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from py_backends import registry
 from py_backends.contract import Backend, Target
 from py_backends.plugins import Plugin
+from py_backends.system.signals import children_are_waited_for
 from py_backends.workers.process import Worker, WorkerFailed
 
 _AT_ONCE = 4
@@ -77,6 +78,7 @@ def _brought(plugin: Plugin) -> BroughtKernel:
     return BroughtKernel(plugin.name, plugin.origin, found)
 
 
+@children_are_waited_for()
 def probe(names: Sequence[str], targets: Sequence[str] = (), threads: Sequence[int] = ()) -> list[BackendTarget]:
     """Every target of the named backends, in their order.
 

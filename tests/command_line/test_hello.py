@@ -222,6 +222,23 @@ class TestMissing:
         assert (outcome.ran, outcome.failed, outcome.reason) == (False, False, reason)
         assert outcome.fix
 
+    def test_a_compiler_in_this_folder_that_speaks_another_language(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "mine").write_text(
+            """#!/bin/sh
+case "$LC_ALL$LANGUAGE" in CC) echo "it: error: not this" ;; *) echo "it: 오류: not this" ;; esac >&2
+echo "compilation terminated." >&2; exit 1
+""",
+            encoding="utf-8",
+        )
+        (tmp_path / "mine").chmod(0o755)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+        monkeypatch.setenv("CXX", "./mine")
+        outcome = hello.run(named("openmp.cpp"))
+        assert (outcome.reason or "").endswith("fails: it: error: not this")
+
     @pytest.mark.opencl
     def test_a_device(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         hidden = "raise ModuleNotFoundError('hidden', name='pyopencl')\n"

@@ -253,6 +253,19 @@ numpy.Backend.targets, numpy.Backend.obeys = abort, ("MADE_UP_",)
         registered = Path("/dev/shm").glob(f"__KMP_REGISTERED_LIB_*_{os.getuid()}")  # noqa: S108  # where Linux keeps what processes share
         assert not [each for each in registered if each.read_text(errors="replace") == "made up"]
 
+    def test_a_caller_may_ignore_how_its_children_end(self, ends: Path) -> None:
+        """As servers do: then Linux says of each that it ended well. The caller goes on ignoring it."""
+        script = f"""
+import signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+{CALL}
+print(signal.getsignal(signal.SIGCHLD).name)
+"""
+        given = {"PYTHONPATH": os.pathsep.join([str(ends), str(CLONE)]), "MADE_UP_LAYER": "7"}
+        reason, _, handler = call("numpy", script, **given).splitlines()
+        assert "MADE_UP_LAYER=7: no such layer" in reason
+        assert handler == "SIG_IGN"
+
     def test_nothing_is_tried_where_nothing_is_unusual(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A trial takes as long as a first call."""
         monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -33,6 +33,8 @@ _LONGEST = 120.0
 """Seconds after which a compiler or a program counts as hung."""
 _ENDS_WITHIN = 5.0
 """Seconds that it may take to end after SIGTERM."""
+_IN_ENGLISH = {"LC_ALL": "C", "LANGUAGE": "C"}
+"""What makes a compiler say `error:` in the line that tells what is wrong."""
 _COMPILERS = "c++", "g++", "clang++"
 """Any of these serves for the `c++` in a program's line `Build:`, unless the variable CXX names a compiler."""
 
@@ -78,7 +80,7 @@ def _compiled(program: Program, folder: str) -> Outcome:
     words[:1] = _compiler(words[0], program.said("Compiler") or "a C++ compiler, for instance g++")
     command = shlex.join(words)
     environment = with_libraries_of_wheels()
-    made = _finished(words, folder, environment)
+    made = _finished(words, folder, {**environment, **_IN_ENGLISH})
     if made.returncode:
         another = f"name another compiler: CXX=g++ py-backends hello {program.model}"
         library = program.said("Library")
@@ -106,7 +108,8 @@ def _compiler(name: str, what: str) -> list[str]:
     if named:
         if shutil.which(named[0]) is None:
             raise BackendUnavailable(f"CXX={printable(named[0])} is not in PATH", f"install {what}")
-        return named
+        # It runs in another folder.
+        return [str(Path(named[0]).absolute()) if os.sep in named[0] else named[0], *named[1:]]
     names = _COMPILERS if name in _COMPILERS else (name,)
     found = next(filter(shutil.which, names), None)
     if found is None:
