@@ -6,7 +6,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
 
 _CPU, _CUDA = "cpu", "cuda"
 """Platforms, as JAX calls them."""
+_SETTINGS = {
+    "enable_x64": True,
+    "numpy_rank_promotion": "allow",
+    "numpy_dtype_promotion": "standard",
+    "default_matmul_precision": None,
+    "debug_nans": False,
+    "debug_infs": False,
+    "disable_jit": False,
+}
+"""Those of a caller, of a variable or of `jax.config`, would change a result or raise."""
 _POOL = "tf_XLAEigen"
 """What Linux calls each of the threads in which XLA computes on a CPU."""
 _CUDA_PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin")
@@ -104,7 +114,7 @@ class Device(contract.Device):
     def compile(self, kernel: Any, arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], numbers: int) -> Any:
         """A function of arrays and numbers, the last array being the output, whose memory is used for the result."""
         jax = self._jax
-        with jax.enable_x64(True):
+        with self._settings():
             given = [
                 *(jax.ShapeDtypeStruct(*array, sharding=self._placement) for array in arrays),
                 *(jax.ShapeDtypeStruct((), np.int64) for _ in range(numbers)),
@@ -120,7 +130,7 @@ class Device(contract.Device):
 
     def launch(self, compiled: Any, boxes: Sequence[Box], numbers: Sequence[int]) -> None:
         """Start it, and put what it will return into the last box."""
-        with self._jax.enable_x64(True), self._errors():
+        with self._settings(), self._errors():
             boxes[-1].array = compiled(*(box.array for box in boxes), *map(np.int64, numbers))
         self._of_thread.__dict__.setdefault("pending", {})[id(boxes[-1])] = boxes[-1]
 
@@ -130,6 +140,16 @@ class Device(contract.Device):
             for box in pending.values():
                 if box.array is not None:
                     box.array.block_until_ready()
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """Within, JAX has the settings that kernels are written for, and then the caller's again."""
+        jax = self._jax
+        with ExitStack() as stack:
+            for name, value in _SETTINGS.items():
+                if getattr(jax.config, f"jax_{name}") != value:
+                    stack.enter_context(getattr(jax, name)(value))
+            yield
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -145,7 +165,7 @@ class Device(contract.Device):
         elements = array[: int(np.prod(shape))].reshape(shape)
         if is_output:  # a launch gives its memory away
             elements = elements.copy()
-        with self._jax.enable_x64(True), self._errors():
+        with self._settings(), self._errors():
             return Box(self._jax.device_put(elements, self._placement).block_until_ready())
 
     def allocate(self, array: Array) -> Box:
@@ -187,12 +207,12 @@ class Device(contract.Device):
         cuda = (foreign_arrays.Memory.CUDA, foreign_arrays.Memory.CUDA_MANAGED)
         if self.on_cpu or foreign_arrays.dlpack_memory(array) not in cuda:
             return None
-        with self._jax.enable_x64(True):
+        with self._settings():
             view: jax.Array = self._jax.dlpack.from_dlpack(array)
         return view
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> jax.Array:
-        with self._jax.enable_x64(True), self._errors():
+        with self._settings(), self._errors():
             made: jax.Array = self._jax.numpy.empty(shape, dtype, device=self._placement)
         return made
 

@@ -279,3 +279,31 @@ def test_without_jax_the_reason_and_the_fix(monkeypatch: pytest.MonkeyPatch) -> 
     assert re.search("JAX", target.reason)
     assert target.fix is not None
     assert "jax" in target.fix
+
+
+def test_a_callers_settings_of_jax_change_no_answer_and_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {
+        "NUMPY_RANK_PROMOTION": "raise", "NUMPY_DTYPE_PROMOTION": "strict", "DEFAULT_MATMUL_PRECISION": "bfloat16",
+        "DEBUG_NANS": "1", "DEBUG_INFS": "1", "DISABLE_JIT": "1", "ENABLE_X64": "0",
+    }  # fmt: skip
+    script = """
+import numpy as np
+import jax
+import py_backends as pb
+before = str(jax.config.values)
+rng = np.random.default_rng(1)
+at, position = (rng.standard_normal((m, 3)).astype("f4") for m in (5, 7))
+mass = np.ones(7, "f4")
+a = np.array([np.nan, np.inf, 1.0])
+answers = [pb.nbody(at, position, mass, backend="jax"), pb.vecadd(a, a, backend="jax"),
+           pb.heat(np.ones((5, 6), "f4"), steps=3, backend="jax"), pb.dot(a, a, backend="jax")]
+print([each.tobytes().hex() for each in answers])
+print(str(jax.config.values) == before)
+"""
+    plain = run_python("-c", script)
+    for name, value in settings.items():
+        monkeypatch.setenv(f"JAX_{name}", value)
+    prepared = run_python("-c", script)
+    assert (plain.returncode, prepared.returncode) == (0, 0), plain.stderr + prepared.stderr
+    assert prepared.stdout == plain.stdout
+    assert plain.stdout.endswith("True\n")
