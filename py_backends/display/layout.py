@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,11 +93,14 @@ def disturbance(report: Report) -> str | None:
 
 
 def warning(report: Report) -> str | None:
-    """`disturbance` in short where disturbed rounds count, for readers who do not reach the end."""
-    rounds = report.rounds
-    if rounds is None or not rounds.disturbed or rounds.kept < rounds.taken:
-        return None
-    return "Disturbed rounds count, since too few others are left: times are worse than on an idle machine."
+    """What makes all times of a report worse, for readers who do not reach the end; None if nothing does."""
+    rounds, said = report.rounds, []
+    quota = report.machine.get("state", {}).get("begin", {}).get("quota")
+    if quota is not None and quota < (report.settings.get("threads") or math.inf):
+        said.append(f"This process may use the time of {quota:g} CPUs: with more threads, each waits for its turn.")
+    if rounds and rounds.disturbed and rounds.kept == rounds.taken:
+        said.append("Disturbed rounds count, since too few others are left: times are worse than on an idle machine.")
+    return " ".join(said) or None
 
 
 def verdict(report: Report) -> tuple[str, bool]:

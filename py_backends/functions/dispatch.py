@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import chain
@@ -120,4 +119,6 @@ def _candidates(backend: str, name: str | None) -> list[Target]:
 
 @cache
 def _all_cpus() -> int:
-    return len(os.sched_getaffinity(0))
+    from py_backends.system import machine
+
+    return machine.cpus()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import math
 import os
 import platform
 import re
 import resource
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from py_backends import registry
 from py_backends.contract import Target
-from py_backends.system import caches, cpu, interpreter
+from py_backends.system import caches, control_groups, cpu, interpreter
 
 _INSTRUCTION_SETS = {
     "x86_64": ("sse2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile"),
@@ -31,19 +32,13 @@ _THREAD_SETTINGS = re.compile(
 """Environment variables that set how many threads run, where they run, and how they wait."""
 _INDIRECT_COMPILERS = ("llvmlite", "intel-sycl-rt")
 """Compilers of kernels that are requirements of requirements."""
-_SELF = Path("/proc/self")
-_GROUP_FILES = {
-    "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
-    "cgroup2": ("memory.max", "memory.current", ""),
-}
-"""By the kind of the file system, version 1 or 2 of control groups: files with the limit and the use of memory.
-The last entry is how names in `memory.stat` begin that count the groups below too."""
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 
 
 def cpus() -> int:
-    """The number of logical CPUs that this process may use."""
-    return len(os.sched_getaffinity(0))
+    """The number of logical CPUs that this process may use: by its affinity, and no more than a quota fills."""
+    allowed, quota = len(os.sched_getaffinity(0)), control_groups.cpu_quota()
+    return allowed if quota is None else min(allowed, max(1, math.ceil(quota)))
 
 
 def busy_cpus() -> float | None:
@@ -67,57 +62,11 @@ def free_memory() -> int:
     import psutil
 
     free: int = psutil.virtual_memory().available
-    limits = [_left_in_group(folder, kind) for folder, kind in _memory_groups()]
+    limits = control_groups.memory_left()
     of_addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
     if of_addresses != resource.RLIM_INFINITY:
         limits.append(of_addresses - psutil.Process().memory_info().vms)
-    return max(0, min([free, *(left for left in limits if left is not None)]))
-
-
-def _left_in_group(folder: Path, kind: str) -> int | None:
-    """Bytes that a control group may still allocate; None without a limit.
-
-    What the group uses includes files in the page cache, which Linux drops for who needs memory (cgroups(7)).
-    """
-    *names, whole = _GROUP_FILES[kind]
-    try:
-        limit, used, parts = ((folder / name).read_text().strip() for name in (*names, "memory.stat"))
-    except OSError:  # the group at the top of version 2 has no such files, nor one without the controller of memory
-        return None
-    cached = sum(map(int, re.findall(rf"^{whole}(?:in)?active_file (\d+)$", parts, re.MULTILINE)))
-    return None if limit == "max" else int(limit) - int(used) + cached
-
-
-def _memory_groups() -> Iterator[tuple[Path, str]]:
-    """The folders of this process's control group and of all above it, as far as they are mounted, and their kind."""
-    try:
-        groups, mounts = ((_SELF / name).read_text(errors="replace") for name in ("cgroup", "mountinfo"))
-    except OSError:  # hidden from us
-        return
-    ours = {}
-    for line in groups.splitlines():
-        hierarchy, controllers, path = line.split(":", 2)
-        if hierarchy == "0" or "memory" in controllers.split(","):
-            ours["cgroup2" if hierarchy == "0" else "cgroup"] = path
-    for line in mounts.splitlines():
-        before, _, after = line.partition(" - ")
-        (_, _, _, root, point, *_), (kind, *_, options) = before.split(" "), after.split(" ")
-        if kind in ours and (kind == "cgroup2" or "memory" in options.split(",")):
-            at = Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point))  # blanks, as proc(5) says
-            for below in _down_to(ours[kind], root):
-                yield at / below, kind
-
-
-def _down_to(group: str, root: str) -> list[Path]:
-    """The path of a group below the one that is mounted, and the paths above it.
-
-    In a container the two may be names of different namespaces. The mounted group then is the container's own.
-    """
-    path = Path(group)
-    if ".." in path.parts or not path.is_relative_to(root):
-        return [Path()]
-    below = path.relative_to(root)
-    return [below, *below.parents]
+    return max(0, min([free, *limits]))
 
 
 def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -133,6 +82,7 @@ def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
     governor, megahertz: of the first CPU, and of all CPUs on average.
     temperatures: the highest of each sensor, in degrees Celsius.
     pinned_to: the CPUs that this process may use, if these are not all.
+    quota: how many CPUs' time it may use, if its control group has a limit.
     thread_settings: the environment variables for threads that are set.
     """
     return {
@@ -142,7 +92,8 @@ def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "governor": _first_line(_FREQUENCIES / "scaling_governor"),
         "megahertz": _megahertz(),
         "temperatures": _temperatures(),
-        "pinned_to": sorted(os.sched_getaffinity(0)) if cpus() < (os.cpu_count() or 1) else None,
+        "pinned_to": sorted(mine) if len(mine := os.sched_getaffinity(0)) < (os.cpu_count() or 1) else None,
+        "quota": control_groups.cpu_quota(),
         "thread_settings": {name: value for name, value in sorted(os.environ.items()) if is_thread_setting(name)},
     }
 

@@ -20,7 +20,7 @@ from numpy._core import _multiarray_umath
 
 from py_backends.contract import Target
 from py_backends.display import layout
-from py_backends.system import cpu, machine
+from py_backends.system import control_groups, cpu, machine
 
 SET_BY_PEOPLE = [
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY", "KMP_BLOCKTIME", "MKL_NUM_THREADS",
@@ -33,7 +33,7 @@ def test_the_state_is_strict_json_of_every_field() -> None:
     state = machine.state(machine.state())
     assert json.loads(json.dumps(state, allow_nan=False)) == state
     assert set(state) == {
-        "load", "steal", "pressure", "governor", "megahertz", "temperatures", "pinned_to", "thread_settings",
+        "load", "steal", "pressure", "governor", "megahertz", "temperatures", "pinned_to", "quota", "thread_settings",
     }  # fmt: skip
     assert len(state["load"]) == 3
     assert set(state["steal"]) == {"since_boot", "since_begin", "seconds"}
@@ -197,7 +197,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pat
             f"35 31 0:32 {root} {point} rw,nosuid shared:9 - {kind} {kind} {options}\n"
             f"36 31 0:33 {root} {tmp_path}/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
         )
-        monkeypatch.setattr(machine, "_SELF", tmp_path)
+        monkeypatch.setattr(control_groups, "_SELF", tmp_path)
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=5000))
         return tmp_path / mounted
 
@@ -252,8 +252,26 @@ def test_in_a_container_the_mounted_group_is_its_own(
     assert machine.free_memory() == 600
 
 
+@pytest.mark.parametrize(("quota", "threads"), [("50000", 1), ("150000", 2), (None, 8), ("6400000", 8)])
+@pytest.mark.parametrize("kind", [V1, V2])
+def test_a_quota_of_cpu_time_limits_the_threads_and_is_told(
+    kind: str, quota: str | None, threads: int, groups: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of `docker run --cpus 0.5`: the CPUs that may be used are as many as before."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    top = groups(kind, "/job")
+    texts = {"cpu.max": f"{quota or 'max'} 100000"}
+    if kind == V1:
+        top, texts = top.parent / "cpu", {"cpu.cfs_quota_us": quota or "-1", "cpu.cfs_period_us": "100000"}
+        top.mkdir()
+    for name, text in texts.items():
+        (top / name).write_text(f"{text}\n")
+    assert machine.cpus() == threads
+    assert machine.state()["quota"] == (quota and int(quota) / 100000)
+
+
 def test_where_no_group_can_be_seen_the_free_memory_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_SELF", tmp_path)
+    monkeypatch.setattr(control_groups, "_SELF", tmp_path)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=5000))
     assert machine.free_memory() == 5000
 

@@ -10,7 +10,7 @@ import pytest
 from rich.text import Text
 
 from py_backends.commands.compare.table import print_report
-from py_backends.display import comparison, console, remarks
+from py_backends.display import comparison, console, layout, remarks
 from py_backends.results.report import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
 from py_backends.results.roofline import UNCERTAIN
 
@@ -64,6 +64,15 @@ class TestPerCentsOfTheCeiling:
         rows = [row(name, percent_of_ceiling=None, note=UNCERTAIN) for name in ("mkl", "avx")]
         (remark,) = remarks.notes(report_of(*rows, row("numpy")))
         assert (remark.subject, remark.text) == ("several", f"{UNCERTAIN}: mkl cpu, avx cpu")
+
+
+def test_what_makes_all_times_worse_is_said_first() -> None:
+    report = report_of(row("numpy"), rounds=Rounds(3, 3, {"others": 3}))
+    assert (layout.warning(report) or "").startswith("Disturbed rounds count")
+    report.machine, report.settings = {"state": {"begin": {"quota": 0.5}}}, {"threads": 1}
+    assert (layout.warning(report) or "").startswith("This process may use the time of 0.5 CPUs: ")
+    report.machine, report.rounds = {"state": {"begin": {"quota": 2.0}}}, Rounds(3, 3, {})
+    assert layout.warning(report) is None
 
 
 def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
