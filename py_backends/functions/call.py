@@ -38,6 +38,7 @@ from py_backends.functions.placement import (
 )
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
+from py_backends.system import affinity
 from py_backends.system.signals import children_are_waited_for
 from py_backends.wording import listed
 
@@ -290,7 +291,7 @@ def _opened(asked: Asked, target: Target) -> Device:
             f"{backend} was used before this process was forked, and its threads or its driver stayed in the parent",
             'start such a process by multiprocessing.get_context("spawn")',
         )
-    with _lock, children_are_waited_for():  # a driver may start a compiler
+    with _lock, affinity.kept(), children_are_waited_for():  # a driver may start a compiler
         device = _devices.get((backend, where, count))
         if device is None:
             opened = plugins.checked_device(registry.backend(backend).open(where, count))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from commands import run_command
+from commands import run_command, run_python
 from conftest import at_hand, targets_of
 
 from py_backends import registry
@@ -256,3 +256,21 @@ def test_rows_say_what_could_not_be_obeyed(tmp_path: Path) -> None:
     assert row["note"].startswith("Numba's pool")
     assert "1000 threads" in run.stdout
     assert "Numba's pool" in run.stdout
+
+
+@pytest.mark.parametrize("backend", ["openmp", "avx", "mkl", "onednn", "numba_cpu"])
+def test_a_thread_that_calls_may_use_all_its_cpus_afterwards(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runtime binds it to one where a user asks for bound threads: later pools of the caller would share that."""
+    monkeypatch.setenv("OMP_PROC_BIND", "true")
+    script = f"""
+import os
+import numpy as np
+import py_backends as pb
+before = os.sched_getaffinity(0)
+a = np.ones((256, 256), "f4")
+for _ in range(2):
+    assert (pb.matmul(a, a, backend="{backend}") == 256).all()
+print(os.sched_getaffinity(0) == before)
+"""
+    run = run_python("-c", script)
+    assert (run.stdout, run.stderr) == ("True\n", "")
