@@ -9,15 +9,10 @@ from py_backends.results.report import MULTIPLY_ADDS, Ceiling, by_round
 from py_backends.results.statistics import median
 from py_backends.workers.process import Worker, WorkerFailed
 
-_ON_CORES_OF_THEIR_OWN = {
-    "OMP_PROC_BIND": "spread",
-    "OMP_PLACES": "cores",
-    "OMP_DYNAMIC": "false",
-    "OMP_THREAD_LIMIT": str(2**31 - 1),
-}
-"""Variables of OpenMP. They give the requested number of threads whatever the user has set, each on its own core. A
-worker that continues may have several threads on one CPU. They wait for each other until the system moves one away,
-which takes longer than a sample."""
+_ON_CORES_OF_THEIR_OWN = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
+"""Variables of OpenMP. They give each thread its own core, whatever the user has set. A worker that continues may have
+several threads on one CPU. They wait for each other until the system moves one away, which takes longer than a
+sample."""
 
 
 @dataclass(eq=False)

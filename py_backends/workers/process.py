@@ -27,6 +27,8 @@ _ENDS_WITHIN = 10.0
 """Seconds that a worker may take to end after it has closed its end of the channel."""
 _LOOKS_EVERY = 1.0
 """Seconds between checks whether a silent worker is still alive."""
+_AS_MANY_THREADS_AS_ASKED = {"OMP_THREAD_LIMIT": str(2**31 - 1), "OMP_DYNAMIC": "false"}
+"""Else a row, or the ceiling beside it, could have fewer than it says."""
 _SLEEPING_POOL = {"OMP_WAIT_POLICY": "passive"}
 """See OpenMP 5.2, section 21.7. LLVM's and Intel's runtimes read it too."""
 
@@ -62,7 +64,8 @@ class Worker:
             it is not stopped, the threads of its pool sleep as soon as they have no work.
         """
         self._patience, self._stopped_between = patience, stopped_between
-        variables = {**({} if stopped_between else _unless_set(_SLEEPING_POOL)), **(environment or {})}
+        sleeping = {} if stopped_between else _unless_set(_SLEEPING_POOL)
+        variables = {**_AS_MANY_THREADS_AS_ASKED, **sleeping, **(environment or {})}
         with contextlib.ExitStack() as on_failure:
             try:
                 self._channel, theirs = Channel.pair()

@@ -77,8 +77,11 @@ def test_every_target_is_right_with_one_thread(backend: str, target: Target) -> 
 @pytest.mark.parametrize(
     "backend", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("avx", "openmp")]
 )
-def test_openmp_makes_as_many_threads_as_it_is_told(backend: str, threads: int) -> None:
-    """The pool is made at the first launch: the calling thread and the others."""
+def test_openmp_makes_as_many_threads_as_it_is_told(
+    backend: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool is made at the first launch: the calling thread and the others. No limit of the shell counts."""
+    monkeypatch.setenv("OMP_THREAD_LIMIT", "1")
     with vecadd_of(backend, target_of(backend), threads) as (runner, text, case):
         worker = psutil.Process(runner._ready(text, case)._process.pid)
         before = worker.num_threads()
