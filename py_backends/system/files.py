@@ -49,8 +49,8 @@ def _without_waiting(path: str, flags: int) -> int:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file. A reader sees the whole new file or the old one. Raises OSError if that fails.
 
-    A symbolic link stays, and its target is written. What cannot be replaced is written in place: a file that is not
-    regular, such as /dev/null, one that is mounted, as into a container, and one in a folder that others own.
+    A symbolic link stays, and its target is written. What cannot be replaced is written in place. That is a file that
+    is not regular, such as /dev/null, one that is mounted, as into a container, or one in a folder of others.
     """
     encoded = content.encode("utf-8") if isinstance(content, str) else content
     path = Path(os.path.realpath(path))
