@@ -60,6 +60,7 @@ CONTENTS = {
         "docs/develop/number-format",
         "docs/develop/first-program",
         "docs/develop/testing",
+        "docs/develop/surroundings",
         "docs/develop/instruments",
         "docs/develop/documents",
         "docs/develop/releasing",

@@ -135,6 +135,14 @@ class TestVerdict:
             pair = diff(old, new).pairs[1]
             assert (pair.margin, pair.verdict) == (pytest.approx(band), verdict)
 
+    @pytest.mark.parametrize(("percent", "verdict"), [(45.0, "unclear"), (90.0, "faster"), (None, "faster")])
+    def test_a_row_that_moved_with_its_ceiling_is_left_open(self, percent: float | None, verdict: str) -> None:
+        """In half the time it reaches 45% as before, of a ceiling that is twice as high; or 90% of the same one."""
+        old = row_of("avx", 2.0, percent_of_ceiling=45.0)
+        new = row_of("avx", 4.0, seconds=seconds_of(0.0005), percent_of_ceiling=percent)
+        _, pair = diff(report_of(row_of("numpy", 1.0), old), report_of(row_of("numpy", 1.0), new)).pairs
+        assert (pair.verdict, pair.reason is None) == (verdict, verdict == "faster")
+
     def test_holds_for_all_rows_together(self) -> None:
         """A row that one by one would be slower is unclear among many (Holm): six rounds are enough for one."""
         others = {f"b{number}": [0.94, 1.0, 1.06] * 2 for number in range(30)}

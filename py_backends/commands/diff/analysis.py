@@ -62,6 +62,7 @@ class Pair:
     kind: what was compared: `speedup` over the baseline, or `time` of the kernel. `rate` is a speed-up of rates, for
         different shapes.
     margin: how far apart two equal rows may lie.
+    moved: how far the row's ceiling moved from run to run, beside the baseline.
     verdict: one of those of `verdicts`; None if the row is not `ok` in both runs.
     reason: why it could not be judged; None if it was.
     """
@@ -71,6 +72,7 @@ class Pair:
     change: Ratio | None = None
     kind: str | None = None
     margin: float = BETWEEN_RUNS
+    moved: float = 0.0
     verdict: str | None = None
     reason: str | None = None
 
@@ -161,8 +163,10 @@ def diff(old: Report, new: Report) -> Difference:
     pairs = [_pair(_Measured(before, old), _Measured(after, new)) for before, after in both]
     judged = [(pair, pair.change) for pair in pairs if pair.change and not pair.reason]
     said = verdicts([change for _, change in judged], [pair.margin for pair, _ in judged])
-    for (pair, _), verdict in zip(judged, said, strict=True):
+    for (pair, change), verdict in zip(judged, said, strict=True):
         pair.verdict = verdict
+        if verdict == UNCLEAR and pair.moved > BETWEEN_RUNS and not change.lies_within(BETWEEN_RUNS):
+            pair.reason = "the machine changed: its ceiling moved too"
     return Difference(
         old,
         new,
@@ -206,6 +210,13 @@ class _Measured:
         if self.row.versus and self.row.versus.same_shape:
             return self.row.shape
         return self.baseline.shape if self.baseline else None
+
+    @property
+    def baselines_time_at_the_ceiling(self) -> float | None:
+        """The baseline's time in times of what the row would take at its ceiling; None where the file lacks a part."""
+        percent, times = self.row.percent_of_ceiling, [self.row.timed, self.baseline and self.baseline.timed]
+        medians = _plausible(each.median for each in times if each)
+        return medians[1] / medians[0] * 100 / percent if percent and len(medians) == len(times) else None
 
     def by_round(self, kind: str) -> list[float]:
         """Its speed in each round. Without stored rounds that can be paired, from the stored summary.
@@ -260,8 +271,19 @@ def _pair(old: _Measured, new: _Measured) -> Pair:
     if pair.change.low is None:
         few = _run_name(len(before) < LEAST_ROUNDS, len(after) < LEAST_ROUNDS)
         pair.reason = pair.reason or f"too few rounds for an interval in {few}"
-    pair.margin = max(BETWEEN_RUNS, _spread(before, after))
+    pair.moved = _moved(old, new)
+    pair.margin = max(BETWEEN_RUNS, _spread(before, after), pair.moved)
     return pair
+
+
+def _moved(old: _Measured, new: _Measured) -> float:
+    """How far what the machine can do for a row lies apart in two runs, beside the baseline; 0 where nothing tells.
+
+    A virtual machine may have twice the bandwidth of an hour ago, as soon as its neighbours rest. Rows that use all of
+    it gain by that, and a baseline on one thread does not. Ceilings are measured in the same rounds as the rows.
+    """
+    before, after = old.baselines_time_at_the_ceiling, new.baselines_time_at_the_ceiling
+    return 0.0 if before is None or after is None else math.expm1(abs(math.log(after / before)))
 
 
 def _spread(*runs: Sequence[float]) -> float:
