@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from py_backends.contract import Array, Problem, Reference
 from py_backends.number_formats import number_format
 from py_backends.results.check import Verdict, check_output, reference_of
 from py_backends.results.spec import Sizes
-from py_backends.workers.arena import Arena, span
+from py_backends.workers.arena import TO_MOVE_IN, Arena, span
 
 _MOST_MEASURED = 2**25
 """Elements of all arrays together. Above this, a second result in float64 would take too long."""
@@ -32,7 +31,7 @@ class Case(Arena):
         result = problem.result_dtype(dtype)
         dtypes = [*[dtype] * len(problem.inputs), result]
         ends = [span(math.prod(shape), sizes, each).end for shape, each in zip(self.shapes, dtypes, strict=True)]
-        super().__init__([end + mmap.PAGESIZE for end in ends])  # a page to move in
+        super().__init__([end + TO_MOVE_IN for end in ends])
         self.place(sizes, dtype, self.shapes, result=result)
         self._seed = seed
         for array, numbers in zip(self.inputs, self._drawn(), strict=True):
