@@ -114,6 +114,7 @@ def _begin(row: RunningRow) -> None:
     row.check()
     if row.result.status != "ok" or not row.settle():
         raise RuntimeError(f"{row.title} is not right: {row.result.reason}")
+    row.calls = 1  # only kernels are judged here
 
 
 def _judged(copy: RunningRow, share: float) -> Judged:
