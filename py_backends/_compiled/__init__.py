@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any
 
 from py_backends.errors import BackendUnavailable
-from py_backends.system import affinity
 
 # Run from a clone, the package's other modules come from there, and these from there or, failing that, from
 # where the package was installed.
@@ -29,8 +28,7 @@ __path__[:0] = filter(None, [os.environ.get("PY_BACKENDS_COMPILED")])
 def load(name: str) -> ModuleType:
     """The extension module of that name; BackendUnavailable, with the reason and the fix, if it is not there."""
     try:
-        with affinity.kept():
-            return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
         if error.name != f"{__name__}.{name}":
             raise

@@ -136,8 +136,8 @@ class TestArena:
         assert arena.trespass() is None
 
     def test_what_does_not_fit_is_refused(self, arena: Arena) -> None:
-        with pytest.raises(MemoryError, match=r"exceed \[65536, 65536, 65536\] bytes"):
-            arena.place((2**14,), FLOAT32, [(2**14,)] * 3)
+        with pytest.raises(MemoryError, match=r"exceed \[327680, 327680, 327680\] bytes"):
+            arena.place((2**17,), FLOAT32, [(2**17,)] * 3)
 
     def test_a_bare_array_has_no_zone_that_a_kernel_sees_and_is_watched_all_the_same(self, arena: Arena) -> None:
         arena.place((5,), FLOAT32, [(5,)] * 3, bare=True)
