@@ -49,8 +49,8 @@ def span(elements: int, sizes: Sizes, dtype: np.dtype[Any], start: int = 0) -> S
 
 
 TO_MOVE_IN = 64 * mmap.PAGESIZE
-"""Bytes. Within one page each process would keep the upper bits of its addresses. By these a CPU tells apart what lies in
-its first cache: a sum in the caches took 2.7 us in one process and 3.6 us in another, for life."""
+"""Bytes. Within one page each process would keep the upper bits of its addresses. By these a CPU tells apart what lies
+in its first cache: a sum in the caches took 2.7 us in one process and 3.6 us in another, for life."""
 
 
 class Arena:
