@@ -77,9 +77,9 @@ in_system() {
   ' </dev/null
 }
 
-# clone_into FOLDER: copy this checkout, as it is committed, to the learner's home.
+# clone_into FOLDER: copy this checkout, as it is committed, to the learner's home. Git is set as on Windows.
 clone_into() {
-  git clone --quiet "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/$CLONE"
+  git clone --quiet --config core.autocrlf=true "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/$CLONE"
   chroot "$1" chown -R "$LEARNER:" "/home/$LEARNER"
 }
 

@@ -1,9 +1,13 @@
 // Compiled once for each module. instances.inc names its kernels. OpenMP is on where the module has it, or oneTBB.
 #include "own_part.hpp"
 
+#include "arithmetic.hpp"
+
 #if defined(_OPENMP)
 #include <omp.h>
 #include <pthread.h>
+
+#include <optional>
 #elif defined(PY_BACKENDS_TBB)
 #include <tbb/task_arena.h>
 
@@ -37,9 +41,32 @@ class ThreadLimit {
  private:
   int before_;
 };
+
+thread_local std::optional<IeeeArithmetic> of_pool;
+
+/// While it lives, the threads of the calling thread's pool compute as IEEE 754 has it. They do so by themselves, as
+/// they were started by a launch. But where the caller has another mode, another library may have started them in that.
+class IeeePool {
+ public:
+  IeeePool(int threads, bool needed) : threads_(needed ? threads : 0) {
+    if (threads_ < 2) return;
+#pragma omp parallel num_threads(threads_)
+    of_pool.emplace();
+  }
+  ~IeeePool() {
+    if (threads_ < 2) return;
+#pragma omp parallel num_threads(threads_)
+    of_pool.reset();
+  }
+  IeeePool(const IeeePool&) = delete;
+  IeeePool& operator=(const IeeePool&) = delete;
+
+ private:
+  const int threads_;
+};
 #elif defined(PY_BACKENDS_TBB)
 /// The calling thread and others, `threads` at most. Each thread that calls has arenas of its own: in one that another
-/// thread uses, it would wait for it.
+/// thread uses, it would wait for it. Its threads compute as the one does that makes it.
 tbb::task_arena& arena_of(int threads) {
   static thread_local std::map<int, tbb::task_arena> arenas;
   return arenas.try_emplace(threads, threads).first->second;
@@ -50,8 +77,10 @@ tbb::task_arena& arena_of(int threads) {
 
 bool run_on_threads(UniformKernel kernel, void* const* arrays, const std::int64_t* sizes,
                     [[maybe_unused]] int threads) {
+  const IeeeArithmetic of_caller;
 #if defined(_OPENMP)
   const ThreadLimit limit(threads);
+  const IeeePool pool(threads, of_caller.differed());
   return kernel(arrays, sizes);
 #elif defined(PY_BACKENDS_TBB)
   try {

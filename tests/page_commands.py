@@ -21,7 +21,7 @@ from markdown_pages import inline, pages, tokens
 
 from py_backends import __main__ as command_line
 from py_backends.ranks.engine import engine
-from py_backends.system import interpreter
+from py_backends.system import interpreter, surroundings
 
 OURS = set(command_line._parser()[1])
 """The commands of `py-backends`. Running text may leave out the program's name."""
@@ -285,5 +285,5 @@ def _run_ranks(ranks: int, words: Sequence[str], folder: Path) -> Finished:
     """By the mpirun that is found here, of a wheel for instance."""
     found = engine()
     command = [*found.command(ranks), *interpreter.command("py_backends", *words)]
-    env = environment() | interpreter.environment(found.environment)
+    env = environment() | surroundings.environment(found.environment)
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)

@@ -15,7 +15,7 @@ from functools import cache
 
 from py_backends.backend import _opencl_drivers
 from py_backends.errors import BackendUnavailable
-from py_backends.system import interpreter
+from py_backends.system import interpreter, surroundings
 
 EMPTY = "kernel void nothing(void) {}"
 """The source of a kernel that does nothing."""
@@ -45,7 +45,7 @@ def _can_launch(platform: str) -> bool:
     """Whether a process survives it. Other failures have words of their own, and show later."""
     command = interpreter.command(__name__, platform)
     with tempfile.TemporaryDirectory() as empty:  # from its own cache PoCL would launch what it has linked before
-        environment = interpreter.environment({"POCL_CACHE_DIR": empty})
+        environment = surroundings.environment({"POCL_CACHE_DIR": empty})
         try:
             run = subprocess.run(command, env=environment, capture_output=True, timeout=_WITHIN, check=False)
         except subprocess.TimeoutExpired:

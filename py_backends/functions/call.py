@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from threading import RLock, local
 from typing import Any, NoReturn
 
@@ -38,8 +39,7 @@ from py_backends.functions.placement import (
 )
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
-from py_backends.system import affinity
-from py_backends.system.signals import children_are_waited_for
+from py_backends.system import surroundings
 from py_backends.wording import listed
 
 _PLACES = _HOST, _DEVICE = "host", "device"
@@ -169,7 +169,10 @@ def _compute(
         memory = place = _placed(device, asked, "the result", out)
     else:
         out = memory = place = np.empty(shape, result)
-    _run(device, launch, [flat(array) for array in inputs], flat(memory), (*sizes, *numbers))
+    # A shortcut goes past this line, so who has one sees to its threads' arithmetic itself.
+    as_is = asked in shortcuts or surroundings.has_arithmetic()
+    with nullcontext() if as_is else surroundings.arithmetic():
+        _run(device, launch, [flat(array) for array in inputs], flat(memory), (*sizes, *numbers))
     if memory is not place:
         assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
         place[...] = memory
@@ -291,7 +294,7 @@ def _opened(asked: Asked, target: Target) -> Device:
             f"{backend} was used before this process was forked, and its threads or its driver stayed in the parent",
             'start such a process by multiprocessing.get_context("spawn")',
         )
-    with _lock, affinity.kept(), children_are_waited_for():  # a driver may start a compiler
+    with _lock, surroundings.opening():
         device = _devices.get((backend, where, count))
         if device is None:
             opened = plugins.checked_device(registry.backend(backend).open(where, count))

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from py_backends import plugins, registry
 from py_backends.contract import Target
 from py_backends.functions import trial
-from py_backends.system import affinity
+from py_backends.system import surroundings
 
 
-@affinity.kept()
+@surroundings.opening()
 def targets_of(backend: str, named: Iterable[str] = ()) -> list[Target]:
     """Every probed target of a backend, and further ones that it has under the given names.
 

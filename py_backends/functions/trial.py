@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from py_backends.errors import BackendUnavailable
-from py_backends.system import interpreter
+from py_backends.system import interpreter, surroundings
 from py_backends.system.signals import children_are_waited_for
 from py_backends.wording import in_one_line, listed
 
@@ -71,7 +71,7 @@ def _ended(backend: str, _surroundings: tuple[str, ...]) -> str | None:
     try:
         with subprocess.Popen(
             command,
-            env=interpreter.environment({IN_TRIAL: "1"}),
+            env=surroundings.environment({IN_TRIAL: "1"}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -12,8 +12,6 @@ from numbers import Real
 from time import monotonic
 from typing import Any, Protocol
 
-import numpy as np
-
 import py_backends
 from py_backends.errors import WrongRequest
 from py_backends.harness import roofs
@@ -34,7 +32,7 @@ from py_backends.harness.watch import Watch
 from py_backends.limits import LARGEST_SEED, MOST_THREADS, whole_number
 from py_backends.results.report import FAILURES, RAN, Report, Rounds
 from py_backends.results.spec import Sizes
-from py_backends.system import machine, signals
+from py_backends.system import machine, signals, surroundings
 from py_backends.wording import shown
 from py_backends.workers import probe
 
@@ -125,8 +123,7 @@ def checked_settings(
     }
 
 
-@signals.children_are_waited_for()
-@np.errstate(all="ignore")  # whatever the caller has: inputs are rounded, and a wrong output may hold anything
+@surroundings.comparing()
 def run(plan: Plan, settings: dict[str, Any], progress: Progress | None = None) -> Report:
     """Run a planned comparison. `settings`: as `checked_settings` returns them.
 

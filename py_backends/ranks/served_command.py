@@ -17,7 +17,7 @@ from py_backends.ranks import SERVED, launcher, messages
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
-from py_backends.system import interpreter
+from py_backends.system import interpreter, surroundings
 from py_backends.system.descriptors import process_descriptor
 
 
@@ -59,7 +59,7 @@ def _run(
     clients = Clients(ranks, f"\0{name}")
     child = subprocess.Popen(
         interpreter.command("py_backends", *arguments),
-        env=launcher.without_launcher(interpreter.environment({SERVED: f"{shape}:{name}"})),
+        env=launcher.without_launcher(surroundings.environment({SERVED: f"{shape}:{name}"})),
     )
     for number in interrupting:
         signal.signal(number, lambda number, _: child.send_signal(number))

@@ -26,7 +26,7 @@ from py_backends.ranks import SOCKET, endings, launcher, new_folder, served
 from py_backends.ranks.engine import engine
 from py_backends.ranks.log import Log
 from py_backends.ranks.progress import who_computes
-from py_backends.system import interpreter
+from py_backends.system import interpreter, surroundings
 from py_backends.system.channel import Channel
 from py_backends.system.shared_memory import SharedMemory, behind
 
@@ -168,7 +168,7 @@ class World:
         with interpreter.without_fork_handlers():
             self._keeper = subprocess.Popen(
                 interpreter.command("py_backends.ranks.keeper", str(os.getpid()), folder, *command),
-                env=launcher.without_launcher(interpreter.environment(found.environment)),
+                env=launcher.without_launcher(surroundings.environment(found.environment)),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log.descriptor,
                 stderr=self._log.descriptor,

@@ -1,20 +1,16 @@
-"""How processes of ours are started: with this interpreter, and the same package as we."""
+"""Starts processes of ours with this interpreter, and removes what they leave."""
 
 from __future__ import annotations
 
 import os
-import site
 import subprocess
 import sys
-import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-import py_backends
 from py_backends.errors import BackendUnavailable
-from py_backends.system import cache_folder
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -66,36 +62,3 @@ _REGISTERED = "/dev/shm/__KMP_REGISTERED_LIB_{process}_{user}"  # noqa: S108  # 
 _VFORK = "_USE_VFORK"
 """The switch, which Python's documentation of `subprocess` names."""
 _SWITCHING = Lock()
-
-
-def environment(additional: Mapping[str, str]) -> dict[str, str]:
-    """Ours, with what is needed beside it.
-
-    A process has to find the same packages as we. Where no home folder is known, libraries keep what they
-    have to keep in one of ours.
-    """
-    ours = {**os.environ, **additional}
-    if paths := _found_by_path_alone():
-        ours["PYTHONPATH"] = os.pathsep.join(filter(None, [*paths, ours.get("PYTHONPATH", "")]))
-    if not _has_home() and (folder := cache_folder.find("home")):
-        ours["HOME"] = str(folder)
-    return ours
-
-
-def _found_by_path_alone() -> list[str]:
-    """Folders that a new interpreter would not look in: this package's, and those of packages that are not installed.
-
-    Some programs have all packages on `sys.path` alone. Folders without a package's metadata, such as that of a script,
-    are left out: what lies there may have the name of a module that we need.
-    """
-    home = Path(py_backends.__file__).parent.parent
-    of_itself = {*map(Path, (sysconfig.get_path("stdlib"), *site.getsitepackages(), site.getusersitepackages()))}
-    others = [each for each in sys.path if Path(each) not in of_itself and any(Path(each).glob("*.dist-info"))]
-    return list(dict.fromkeys([*([] if home in of_itself else [str(home)]), *others]))
-
-
-def _has_home() -> bool:
-    try:
-        return Path.home().is_absolute()
-    except RuntimeError:
-        return False

@@ -45,7 +45,7 @@ class SharedMemory:
 
     @classmethod
     def attach(cls, descriptor: int, count: int, *, writable: bool) -> SharedMemory:
-        """The same memory in another process, which takes over the descriptor."""
+        """The same memory in another process, which takes over the descriptor, at an address drawn by lot."""
         return cls(descriptor, _map(descriptor, count, writable))
 
     def __post_init__(self) -> None:
@@ -87,5 +87,12 @@ _held: weakref.WeakValueDictionary[int, SharedMemory] = weakref.WeakValueDiction
 
 
 def _map(descriptor: int, count: int, writable: bool) -> Array:
+    """The memory, at an address drawn by lot: Linux maps downwards, below a part that is given back at once."""
     protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-    return np.frombuffer(mmap.mmap(descriptor, count, prot=protection), np.uint8)
+    unused = (1 + int.from_bytes(os.urandom(2)) % _MOST_UNUSED) * mmap.PAGESIZE
+    with mmap.mmap(-1, unused, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0):
+        return np.frombuffer(mmap.mmap(descriptor, count, prot=protection), np.uint8)
+
+
+_MOST_UNUSED = 1 << 13
+"""Pages: 32 MB of addresses."""

@@ -52,6 +52,9 @@ TO_MOVE_IN = 64 * mmap.PAGESIZE
 """Bytes. Within one page each process would keep the upper bits of its addresses. By these a CPU tells apart what lies
 in its first cache: a sum in the caches took 2.7 us in one process and 3.6 us in another, for life."""
 
+_MAPPED_AGAIN = 1 << 24
+"""Bytes of a case up to which workers map its memory anew when it moves. For more, that takes longer than a kernel."""
+
 
 class Arena:
     """Memory for inputs and an output.
@@ -60,6 +63,7 @@ class Arena:
     dtype: of its inputs.
     spans: of its arrays, the output last.
     inputs: its inputs as flat arrays.
+    moves: how often it has moved so that those who map it have to map it again.
     """
 
     def __init__(self, capacities: Sequence[int]) -> None:
@@ -69,6 +73,7 @@ class Arena:
         self.dtype = np.dtype(np.float32)
         self.spans: list[Span] = []
         self.inputs: list[Array] = []
+        self.moves = 0
         self.output: Array = np.empty(0, self.dtype)
         self._dtypes: list[np.dtype[Any]] = []
         self._output_zones: list[Array] = []
@@ -121,8 +126,10 @@ class Arena:
 
         Where arrays lie makes kernels a few per cent faster or slower (T. Mytkowicz and others, Producing wrong data
         without doing anything obviously wrong!, ASPLOS 2009), so it is drawn by lot again and again. Each memory has
-        to have `TO_MOVE_IN` to spare.
+        to have `TO_MOVE_IN` to spare. A small case is also mapped anew, which draws the upper bits of addresses.
         """
+        if sum(self.capacities) <= _MAPPED_AGAIN:
+            self.moves += 1
         before = self.inputs
         for at, old in enumerate(self.spans):
             behind_zone = -(-old.zone // mmap.PAGESIZE) * mmap.PAGESIZE

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 from py_backends.errors import fix_of
-from py_backends.system import interpreter, temporary
+from py_backends.system import interpreter, surroundings, temporary
 from py_backends.system.channel import Channel
 from py_backends.system.descriptors import process_descriptor
 
@@ -27,8 +27,6 @@ _ENDS_WITHIN = 10.0
 """Seconds that a worker may take to end after it has closed its end of the channel."""
 _LOOKS_EVERY = 1.0
 """Seconds between checks whether a silent worker is still alive."""
-_AS_MANY_THREADS_AS_ASKED = {"OMP_THREAD_LIMIT": str(2**31 - 1), "OMP_DYNAMIC": "false"}
-"""Else a row, or the ceiling beside it, could have fewer than it says."""
 _SLEEPING_POOL = {"OMP_WAIT_POLICY": "passive"}
 """See OpenMP 5.2, section 21.7. LLVM's and Intel's runtimes read it too."""
 
@@ -65,7 +63,7 @@ class Worker:
         """
         self._patience, self._stopped_between = patience, stopped_between
         sleeping = {} if stopped_between else _unless_set(_SLEEPING_POOL)
-        variables = {**_AS_MANY_THREADS_AS_ASKED, **sleeping, **(environment or {})}
+        variables = {**surroundings.OF_WORKERS, **sleeping, **(environment or {})}
         with contextlib.ExitStack() as on_failure:
             try:
                 self._channel, theirs = Channel.pair()
@@ -261,7 +259,7 @@ def _start(
     with interpreter.without_fork_handlers():
         return subprocess.Popen(
             interpreter.command(module, *arguments),
-            env=interpreter.environment(environment),
+            env=surroundings.environment(environment),
             pass_fds=[channel],
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -78,7 +78,7 @@ class Runner:
         self.backend, self.target, self._threads, self.cold = backend, target, threads, cold
         self._how = how
         self._worker: Worker | None = None
-        self._loaded: set[int] = set()
+        self._loaded: dict[int, int] = {}
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
         self._cannot_open: WorkerFailed | None = None
         self._killed = False
@@ -160,7 +160,7 @@ class Runner:
     def unload(self, arena: Arena) -> None:
         """Make the worker release an arena's memory."""
         if self._worker and id(arena) in self._loaded:
-            self._loaded.remove(id(arena))
+            del self._loaded[id(arena)]
             with contextlib.suppress(WorkerFailed):  # a dead worker is replaced when needed
                 self._ask(self._worker, "unload", arena=id(arena))
 
@@ -194,10 +194,10 @@ class Runner:
     def _ready(self, text: KernelText, case: Arena) -> Worker:
         self.compile(text, case.dtype)
         worker = self._open()
-        if id(case) not in self._loaded:
+        if self._loaded.get(id(case)) != case.moves:
             memory = {"descriptors": case.descriptors, "capacities": case.capacities}
             self._ask(worker, "load", arena=id(case), **memory)
-            self._loaded.add(id(case))
+            self._loaded[id(case)] = case.moves
         return worker
 
     def _ask(self, worker: Worker, do: str, **arguments: Any) -> dict[str, Any]:

@@ -84,7 +84,9 @@ class Session:
         return {"processes": list(self._device.processes)}
 
     def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
-        """Attach an arena's memory. The inputs cannot be written in this process."""
+        """Attach an arena's memory, or attach it anew. The inputs cannot be written in this process."""
+        if arena in self._arenas:
+            self.unload(descriptors, arena)
         last = len(capacities) - 1
         self._arenas[arena] = [
             SharedMemory.attach(descriptor, count, writable=at == last)

@@ -10,7 +10,7 @@ import pytest
 from commands import CLONE, environment
 
 from py_backends.errors import BackendUnavailable
-from py_backends.system import interpreter
+from py_backends.system import interpreter, surroundings
 
 
 @pytest.mark.parametrize("known", ["", None])
@@ -32,7 +32,7 @@ def test_packages_on_the_path_alone_are_found_and_nothing_else_there(
     (packages / "plugin-1.0.dist-info").mkdir(parents=True)
     scripts.mkdir()
     monkeypatch.setattr(sys, "path", [str(scripts), str(packages), *sys.path])
-    found = interpreter.environment({})["PYTHONPATH"].split(":")
+    found = surroundings.environment({})["PYTHONPATH"].split(":")
     assert str(packages) in found
     assert str(scripts) not in found
 
@@ -58,4 +58,4 @@ def test_where_no_home_is_known_libraries_have_one_of_ours(monkeypatch: pytest.M
 
     monkeypatch.delenv("HOME")
     monkeypatch.setattr("pwd.getpwuid", unknown)
-    assert Path(interpreter.environment({})["HOME"]).is_dir()
+    assert Path(surroundings.environment({})["HOME"]).is_dir()

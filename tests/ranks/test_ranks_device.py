@@ -32,7 +32,7 @@ from py_backends.number_formats import FORMATS
 from py_backends.ranks import SERVED, endings, keeper, local
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
-from py_backends.system import interpreter, shared_memory
+from py_backends.system import interpreter, shared_memory, surroundings
 from py_backends.system.shared_memory import SharedMemory, behind
 
 FLOAT32 = np.dtype(np.float32)
@@ -339,7 +339,7 @@ class TestOneCommand:
         command = ["compare", "--backend", "numpy,mpi", "--kernel", "vecadd", "--shape", "vecadd=999", "--budget", "3"]
         done = subprocess.run(
             [*found.command(2), *interpreter.command("py_backends", *command, "--json", str(path))],
-            env=interpreter.environment(found.environment),
+            env=surroundings.environment(found.environment),
             capture_output=True,
             text=True,
             timeout=120,
@@ -364,7 +364,7 @@ class TestOneCommand:
         mark = uuid.uuid4().hex
         process = subprocess.Popen(
             [*found.command(2), *interpreter.command("py_backends", *command)],
-            env=interpreter.environment({**found.environment, "TMPDIR": str(tmp_path), started._MARK: mark}),
+            env=surroundings.environment({**found.environment, "TMPDIR": str(tmp_path), started._MARK: mark}),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -416,7 +416,7 @@ def test_processes_of_ours_find_the_same_package() -> None:
     code = "import py_backends, sys; sys.stdout.write(py_backends.__file__)"
     found = subprocess.run(
         [sys.executable, "-P", "-c", code],
-        env=interpreter.environment({"ONE": "1"}),
+        env=surroundings.environment({"ONE": "1"}),
         cwd=Path(os.__file__).parent,
         capture_output=True,
         text=True,

@@ -4,6 +4,7 @@
 // Memory: each step reads one array and writes another one, a vector register at a time. They change places for the
 //   next step, so that the last one writes to c. Both have the boundary from the beginning.
 // Edges: what is left after a row's last full register is computed one element at a time. The boundary is left as it is.
+//   Without an interior, there are no steps.
 #include <cstdint>
 
 #include "../../simd.hpp"
@@ -18,7 +19,7 @@ static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t 
   T *before = steps % 2 == 0 ? c : other, *after = steps % 2 == 0 ? other : c;
   for (std::int64_t at = 0; at < m * n; ++at) before[at] = after[at] = u[at];
   const auto half = V::broadcast(T(1) / 2), eighth = V::broadcast(T(1) / 8);
-  for (std::int64_t step = 0; step < steps; ++step) {
+  for (std::int64_t step = 0; step < steps && m > 2 && n > 2; ++step) {
     for (std::int64_t i = 1; i < m - 1; ++i) {
       const T *up = before + (i - 1) * n, *row = up + n, *down = row + n;
       std::int64_t j = 1;

@@ -3,7 +3,7 @@
 //   another: the next step reads what others have written.
 // Memory: each step reads one array and writes another one, row by row. They change places for the next step, so that
 //   the last one writes to c. Both have the boundary from the beginning.
-// Edges: the first and last row and column are left as they are. Without an interior, the loops are empty.
+// Edges: the first and last row and column are left as they are. Without an interior, there are no steps.
 #include <cstdint>
 
 #include "../../workspace.hpp"
@@ -16,7 +16,7 @@ static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t 
   T *before = steps % 2 == 0 ? c : other, *after = steps % 2 == 0 ? other : c;
 #pragma omp parallel for
   for (std::int64_t at = 0; at < m * n; ++at) before[at] = after[at] = u[at];
-  for (std::int64_t step = 0; step < steps; ++step) {
+  for (std::int64_t step = 0; step < steps && m > 2 && n > 2; ++step) {
 #pragma omp parallel for
     for (std::int64_t i = 1; i < m - 1; ++i) {
       const T *up = before + (i - 1) * n, *row = up + n, *down = row + n;

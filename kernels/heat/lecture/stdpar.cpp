@@ -20,7 +20,7 @@ static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t 
   std::copy(std::execution::par_unseq, u, u + m * n, c);
   std::copy(std::execution::par_unseq, u, u + m * n, other);
   T *before = steps % 2 == 0 ? c : other, *after = steps % 2 == 0 ? other : c;
-  for (std::int64_t step = 0; step < steps && m > 2; ++step) {
+  for (std::int64_t step = 0; step < steps && m > 2 && n > 2; ++step) {
     std::for_each(std::execution::par, Index(1), Index(m - 1), [=](std::int64_t i) {
       const T *up = before + (i - 1) * n, *row = up + n, *down = row + n;
       for (std::int64_t j = 1; j < n - 1; ++j) {

@@ -4,7 +4,7 @@
 // Model: one directive divides the rows of a pass among threads. Around its rows, a thread computes as many more as there
 //   are steps to come, and so do its neighbours. At the end of a pass all threads wait for one another.
 // Memory: a pass reads one matrix and writes another one. Of each step between, a thread keeps three rows.
-// Edges: the first and last row are copied, and so are the ends of every row.
+// Edges: the first and last row are copied, and so are the ends of every row. Without an interior, there are no steps.
 #include <omp.h>
 
 #include <cstdint>
@@ -42,6 +42,7 @@ static bool compute(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64
 
 template <typename T>
 static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
+  if (m < 3 || n < 3) steps = 0;
   const std::int64_t threads = omp_get_max_threads(), passes = (steps + most_steps - 1) / most_steps;
   Workspace memory;
   T* const other = memory.hold<T>(passes > 1 ? m * n : 1);

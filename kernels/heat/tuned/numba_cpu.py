@@ -80,6 +80,8 @@ def run_pass(u, c, m, n, steps):
 
 @njit(nogil=True)
 def heat(u, c, m, n, steps):
+    if m < 3 or n < 3:  # nothing changes
+        steps = 0
     if steps == 0:
         c[:] = u
     passes = (steps + MOST_STEPS - 1) // MOST_STEPS

@@ -137,6 +137,7 @@ bool sweep(const Pass<T>& pass, const Part& part) {
 /// another one by turns, so that the last one writes to c. Each thread has as many parts.
 template <typename T, typename Run>
 bool passes(const T* u, T* c, Size m, Size n, Size steps, Size threads, Run run) {
+  if (m < 3 || n < 3) steps = 0;  // without an interior nothing changes
   if (steps == 0) std::memcpy(c, u, m * n * sizeof(T));
   const Size count = parts(steps, most_steps);
   const Size bands = greatest(1, parts(m, most_rows_of_part * threads) * threads);

@@ -22,7 +22,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.install import pip
 from py_backends.ranks import launcher
 from py_backends.ranks.engine import engine
-from py_backends.system import interpreter, machine
+from py_backends.system import interpreter, machine, surroundings
 from py_backends.system.files import printable
 from py_backends.workers import probe
 
@@ -33,8 +33,6 @@ _LONGEST = 120.0
 """Seconds after which a compiler or a program counts as hung."""
 _ENDS_WITHIN = 5.0
 """Seconds that it may take to end after SIGTERM."""
-_IN_ENGLISH = {"LC_ALL": "C", "LANGUAGE": "C"}
-"""What makes a compiler say `error:` in the line that tells what is wrong."""
 _COMPILERS = "c++", "g++", "clang++"
 """Any of these serves for the `c++` in a program's line `Build:`, unless the variable CXX names a compiler."""
 
@@ -80,7 +78,7 @@ def _compiled(program: Program, folder: str) -> Outcome:
     words[:1] = _compiler(words[0], program.said("Compiler") or "a C++ compiler, for instance g++")
     command = shlex.join(words)
     environment = with_libraries_of_wheels()
-    made = _finished(words, folder, {**environment, **_IN_ENGLISH})
+    made = _finished(words, folder, {**environment, **surroundings.OF_COMPILERS})
     if made.returncode:
         another = f"name another compiler: CXX=g++ py-backends hello {program.model}"
         library = program.said("Library")
@@ -143,7 +141,7 @@ def _interpreted(program: Program, folder: str) -> Outcome:
         starter = found.command(int(ranks))
         additional |= found.environment
     python = [interpreter.python(), "-P", program.path.name, *named]
-    environment = launcher.without_launcher(interpreter.environment(additional))
+    environment = launcher.without_launcher(surroundings.environment(additional))
     finished = _finished([*starter, *python], folder, environment)
     shown = shlex.join([*(Path(word).name for word in starter[:1]), *starter[1:], "python", program.path.name, *named])
     return _outcome(finished, shown, target)
