@@ -76,7 +76,7 @@ ENDINGS = {
     "raises_in_a_round": ("error", "ArithmeticError: as expected"),
     "exits_in_a_round": ("crashed", "the worker exited with code 3 during 'sample'"),
     "hangs_in_a_round": ("timeout", "no answer to 'sample' within 8 s"),
-    "killed_while_stopped_in_a_round": ("crashed", "the worker was ended by SIGKILL (out of memory?) before 'sample'"),
+    "killed_while_stopped_in_a_round": ("crashed", "the worker was ended by SIGKILL (out of memory?) before 'load'"),
     "raises": ("error", "ArithmeticError: as expected"),
     "hangs": ("timeout", "no answer to 'first_launch' within 8 s"),
     "runs_out_of_memory": ("skipped", "Unable to allocate 2.00 GiB"),
