@@ -80,7 +80,9 @@ def one_run(found: Sequence[probe.BackendTarget], seed: int, budget: float) -> l
         pool = stack.enter_context(Pool(machine.cpus(), seed))
         target = next(target for backend, target in found if backend == BASELINE)
         waiters = {share: stack.enter_context(closing(_waiter(target, share))) for share in SHARES}
-        rows = running_rows(Request(list(SIZES), BACKENDS, shapes=SIZES).specs(found), found, machine.cpus())
+        rows = running_rows(
+            Request(list(SIZES), BACKENDS, shapes=SIZES, every_target=False).specs(found), found, machine.cpus()
+        )
         waits: dict[RunningRow, float] = {}
         groups = []
         for row in (row for row in rows if row.text is not None):

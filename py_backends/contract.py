@@ -253,6 +253,8 @@ class HostDevice(Device):
     def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
         """A way to run a prepared kernel that is faster than checking its arrays in Python.
 
+        It sees to the floating-point mode of the threads that compute: see docs/develop/surroundings.md.
+
         dtypes: those of the source in which calls come to this target; arrays of others are not plainly fit.
         None where there is none.
         """

@@ -276,7 +276,8 @@ def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
         key = (id(device), text.kernel, text.variant, dtype.name)
         ready = _launches.get(key)
         if ready is None:
-            ready = _launches[key] = device, plugins.checked_launch(device.prepare(text, dtype))
+            with surroundings.opening():
+                ready = _launches[key] = device, plugins.checked_launch(device.prepare(text, dtype))
         _ready[asked, dtype] = ready
         # What is asked for has one shortcut: that of its first dtype, for all that are computed where that is.
         if next(iter(choices)) in alike and isinstance(device, HostDevice):

@@ -268,7 +268,7 @@ class World:
         key = self._keys.get(memory)
         if key is None:
             key = self._keys[memory] = next(_numbers)
-            weakref.finalize(memory, self._forgotten.append, key)
+            weakref.finalize(memory, _forget, key, self._known, self._forgotten)
         descriptors = []
         if (key, writable) not in self._known:
             descriptors = [memory.descriptor]
@@ -289,6 +289,12 @@ class World:
             self._staged = None  # first, since the system may not have both, nor give any
             self._staged = SharedMemory.create(needed)
         return self._staged
+
+
+def _forget(key: int, known: set[tuple[int, bool]], forgotten: deque[int]) -> None:
+    """Memory is gone: the first rank is told with the next message."""
+    known -= {(key, True), (key, False)}
+    forgotten.append(key)
 
 
 def _part(channel: Channel, keeper: subprocess.Popen[bytes] | None, process: int) -> None:

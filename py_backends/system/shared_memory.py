@@ -46,7 +46,7 @@ class SharedMemory:
     @classmethod
     def attach(cls, descriptor: int, count: int, *, writable: bool) -> SharedMemory:
         """The same memory in another process, which takes over the descriptor, at an address drawn by lot."""
-        return cls(descriptor, _map(descriptor, count, writable))
+        return cls(descriptor, _map(descriptor, count, writable, populated=count <= _MOST_POPULATED))
 
     def __post_init__(self) -> None:
         _held[self.bytes.ctypes.data] = self
@@ -86,13 +86,16 @@ _held: weakref.WeakValueDictionary[int, SharedMemory] = weakref.WeakValueDiction
 """By address, what this process holds the descriptor of."""
 
 
-def _map(descriptor: int, count: int, writable: bool) -> Array:
+def _map(descriptor: int, count: int, writable: bool, *, populated: bool = False) -> Array:
     """The memory, at an address drawn by lot: Linux maps downwards, below a part that is given back at once."""
     protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
     unused = (1 + int.from_bytes(os.urandom(2)) % _MOST_UNUSED) * mmap.PAGESIZE
+    flags = mmap.MAP_SHARED | (mmap.MAP_POPULATE if populated else 0)
     with mmap.mmap(-1, unused, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0):
-        return np.frombuffer(mmap.mmap(descriptor, count, prot=protection), np.uint8)
+        return np.frombuffer(mmap.mmap(descriptor, count, flags=flags, prot=protection), np.uint8)
 
 
+_MOST_POPULATED = 1 << 24
+"""Bytes up to which a process that attaches memory has all pages at once, so that no sample has their faults."""
 _MOST_UNUSED = 1 << 13
 """Pages: 32 MB of addresses."""

@@ -86,10 +86,10 @@ def has_arithmetic() -> bool:
     Libraries built with -ffast-math switch subnormal numbers off in the thread that loads them, and in all that it
     starts. This asks no library, since every call of a kernel asks it.
     """
-    return _SUBNORMAL * 1.0 > 0.0 and 1.0 + _BELOW_HALF_A_STEP == 1.0 == 1.0 - _BELOW_HALF_A_STEP
+    return sys.float_info.min * 0.5 > 0.0 and 1.0 + _BELOW_HALF_A_STEP == 1.0 == 1.0 - _BELOW_HALF_A_STEP
 
 
-_SUBNORMAL, _BELOW_HALF_A_STEP = 2.0**-1074, 2.0**-60
+_BELOW_HALF_A_STEP = 2.0**-60
 
 
 @contextmanager
@@ -104,6 +104,9 @@ def arithmetic() -> Iterator[None]:
         _of_c.fesetenv(before)
 
 
-_of_c = ctypes.CDLL(None)
+try:
+    _of_c = ctypes.CDLL("libm.so.6")
+except OSError:  # another C library has it all in one
+    _of_c = ctypes.CDLL(None)
 _LARGER_THAN_ANY_ENVIRONMENT = 256
 """Bytes. An `fenv_t` of glibc has 32 on x86-64 and 8 on 64-bit Arm, where FE_DFL_ENV is the pointer -1 as well."""
