@@ -28,7 +28,8 @@ from py_backends.harness.request import Request
 from py_backends.harness.rounds import run_rounds
 from py_backends.harness.running_row import RunningRow, running_rows
 from py_backends.harness.schedule import placed_anew, until_known
-from py_backends.harness.summary import summarise
+from py_backends.harness.summary import judge
+from py_backends.results.report import Speedup
 from py_backends.results.spec import Sizes
 from py_backends.results.verdicts import FASTER, LOOKS, SLOWER, UNCLEAR
 from py_backends.system import machine
@@ -88,15 +89,15 @@ def one_run(found: Sequence[probe.BackendTarget], seed: int, budget: float) -> l
         for row in (row for row in rows if row.text is not None):
             _begin(row.on(pool.runner_of(row), pool.case(row.problem, row.spec.sizes, row.dtype)))
             copies = {row.copy_on(pool.runner_of(row, 1)): 0.0}
-            if row.result.backend == BASELINE:
+            if row.spec.backend == BASELINE:
                 copies |= {row.copy_on(runner): share for share, runner in waiters.items()}
             for copy in copies:
                 _begin(copy)
             waits |= copies
             groups.append(Group([row, *copies], row))
         _rounds(groups, random.Random(seed), budget)
-        summarise(groups)
-        return [_judged(copy, share) for copy, share in waits.items()]
+        judged, _ = judge(groups)
+        return [_judged(copy, judged[copy], share) for copy, share in waits.items()]
 
 
 def _rounds(groups: Sequence[Group], order: random.Random, budget: float) -> None:
@@ -113,15 +114,14 @@ def _waiter(target: Target, share: float) -> Runner:
 
 def _begin(row: RunningRow) -> None:
     """Check a row, and prepare it for timing."""
-    row.check()
-    if row.result.status != "ok" or not row.settle():
-        raise RuntimeError(f"{row.title} is not right: {row.result.reason}")
+    row.try_once()
+    if row.status != "ok" or not row.settle():
+        raise RuntimeError(f"{row.title} is not right: {row.reason}")
     row.calls = 1  # only kernels are judged here
 
 
-def _judged(copy: RunningRow, share: float) -> Judged:
-    row, versus = copy.spec, copy.result.versus
-    assert versus is not None  # there are rounds, so it was judged
+def _judged(copy: RunningRow, versus: Speedup, share: float) -> Judged:
+    row = copy.spec
     assert versus.verdict is not None
     return Judged(
         row.kernel,

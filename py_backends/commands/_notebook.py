@@ -8,10 +8,10 @@ import zlib
 
 from rich.console import Console
 
-from py_backends import commands
+from py_backends import commands, registry
 from py_backends.commands.compare.table import print_report
 from py_backends.display import comparison, console, remarks, style
-from py_backends.display.drawable import drawable, is_known
+from py_backends.display.drawable import drawable
 from py_backends.results.report import Report, Row
 
 _COMPARISON, _PICTURE_OF_A_COMPARISON = "compare", "roofline"
@@ -44,7 +44,7 @@ def _printed(results: Report | Row) -> Console:
     out = console.console(file=io.StringIO(), record=True, width=_WIDTH, force_jupyter=False)
     if isinstance(results, Report):
         # A view may compute with the kernels. The table of `compare` shows those too that are missing here.
-        table = commands.part(_command(results), "table") if all(map(is_known, results.rows)) else None
+        table = commands.part(_command(results), "table") if _has_kernels_of(results) else None
         (table.print_report if table else print_report)(results, out)
         return out
     alone = Report("", "", {}, {}, [results])
@@ -53,6 +53,10 @@ def _printed(results: Report | Row) -> Console:
     console.print_remarks("Not run", remarks.not_run(alone), out)
     console.print_remarks("Notes", remarks.notes(alone), out)
     return out
+
+
+def _has_kernels_of(report: Report) -> bool:
+    return {row.kernel for row in report.rows} <= {*registry.kernel_names()}
 
 
 def _command(report: Report) -> str:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
-
-from py_backends import registry
 from py_backends.display import layout, units
-from py_backends.display.layout import NOT_RUN, UNSURE, Line, Section, rule, unit, why_unsure
+from py_backends.display.layout import NOT_RUN, UNSURE, Line, Section, unit, why_unsure
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import rate
 from py_backends.results.report import FAILURES, Control, Duration, Report, Row, Speedup
@@ -36,11 +33,11 @@ def sections(report: Report) -> list[Section]:
 
 def _section(workload: Workload, group: Sequence[Row], report: Report) -> Section:
     name = _namer(group)
-    judged_by = rule(workload.kernel)
+    judged_by = next((row.work.rule for row in group if row.work), "")
     baseline = next((row.versus.baseline for row in group if row.versus), None)
     header = (
         *_HEADER,
-        unit(workload.kernel),
+        unit(*group),
         "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
         f"vs {baseline}" if baseline else "",
         "end to end",
@@ -111,9 +108,8 @@ def _far_off(rows: Iterable[Row], report: Report) -> Iterator[str]:
 def _where_arrays_lie(rows: Sequence[Row], report: Report) -> Iterator[str]:
     """How much the arrays take beside the caches: near the size of one of them, times are unsteady."""
     caches = layout.caches(report.machine)
-    if rows and caches and rows[0].kernel in registry.kernel_names():
-        asked = rows[0].asked
-        taken = registry.problem(rows[0].kernel).bytes(tuple(asked.values()), np.dtype(rows[0].dtype))
+    taken = max((row.work.bytes for row in rows if row.work), default=None)
+    if caches and taken is not None:
         yield f"arrays take {units.size(taken)}; {caches}"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from py_backends import registry
-from py_backends.number_formats import DTYPES
 from py_backends.results.report import Report, Row
 
 _LONGEST_NAME = 48
@@ -14,7 +12,7 @@ _LONGEST_NAME = 48
 def drawable(report: Report) -> Report:
     """The report in a form that pictures can draw.
 
-    Rows of kernels that are missing here are left out, since nothing tells their work. Dollar signs in names are
+    Rows without their work are left out. Dollar signs in names are
     escaped, since matplotlib expects a formula between two of them. Long names are shortened, so that a picture has
     room for them.
     """
@@ -23,14 +21,8 @@ def drawable(report: Report) -> Report:
 
 
 def known(report: Report) -> Report:
-    """The report without rows of kernels and dtypes that are missing here: a plug-in may have brought them."""
-    rows = [row for row in report.rows if is_known(row)]
-    return replace(report, rows=[row for row in rows if tuple(row.shape) == registry.problem(row.kernel).parameters])
-
-
-def is_known(row: Row) -> bool:
-    """Whether its kernel and its dtype are here, so that its work can be computed."""
-    return row.kernel in registry.kernel_names() and row.dtype in DTYPES
+    """The report without rows that do not know their work: those that never ran, and those of earlier versions."""
+    return replace(report, rows=[row for row in report.rows if row.work])
 
 
 def _kept(text: str) -> str:

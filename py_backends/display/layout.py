@@ -10,10 +10,9 @@ from typing import Any
 
 from rich.text import Text
 
-from py_backends import registry
 from py_backends.display import units
-from py_backends.results.ratios import rate_of
-from py_backends.results.report import FAILURES, RAN, SURE, Report
+from py_backends.results.ratios import rate, rate_of
+from py_backends.results.report import FAILURES, RAN, SURE, Report, Row
 
 NOT_RUN = frozenset({"unavailable", "skipped"})
 """The statuses of rows that were not run."""
@@ -119,14 +118,14 @@ def verdict(report: Report) -> tuple[str, bool]:
     return f"{agree}.{end}", report.interrupted
 
 
-def rule(kernel: str) -> str:
-    """The rule by which a kernel's results are checked; empty for a kernel of another clone, which is unknown here."""
-    return registry.problem(kernel).rule if kernel in registry.kernel_names() else ""
+def unit(*rows: Row) -> str:
+    """The unit of the rate by which rows of one kernel are compared."""
+    return units.RATES[rate_of(rows)]
 
 
-def unit(kernel: str) -> str:
-    """The unit of the rate by which rows of a kernel are compared."""
-    return units.RATES[rate_of(kernel)]
+def speed(row: Row) -> str:
+    """That rate of a timed row, with its unit."""
+    return f"{units.figure(rate(row))} {unit(row)}"
 
 
 def why_unsure(report: Report) -> str:

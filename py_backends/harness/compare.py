@@ -26,7 +26,7 @@ from py_backends.harness.roofs import Ceilings
 from py_backends.harness.rounds import run_rounds
 from py_backends.harness.running_row import RunningRow, running_rows
 from py_backends.harness.schedule import placed_anew
-from py_backends.harness.summary import add_note, summarise
+from py_backends.harness.summary import judge, row_of
 from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
 from py_backends.limits import LARGEST_SEED, MOST_THREADS, whole_number
@@ -185,12 +185,12 @@ class Comparison:
             if each.failed:  # it has ended, if badly
                 fail(each, each.failed)
         for row in self._rows:
-            if row.result.status == "skipped" and row.result.reason is None:
-                row.result.reason, row.result.finished = "interrupted before it ran", False
+            if row.status == "skipped" and row.reason is None:
+                row.reason, row.finished = "interrupted before it ran", False
         for row in self._rows:
-            if row.result.status == "ok" and not row.checked_again:
-                row.result.finished = False
-                add_note(row.result, f"interrupted before it was {'checked again' if row in self._timed else 'timed'}")
+            if row.status == "ok" and not row.checked_again:
+                row.finished = False
+                row.notes.append(f"interrupted before it was {'checked again' if row in self._timed else 'timed'}")
 
     def machine(self, state: dict[str, Any]) -> dict[str, Any]:
         """The part of the machine's description that belongs to this run: its state before and after, and versions."""
@@ -206,14 +206,14 @@ class Comparison:
         ceilings = roofs.place_under(self._timed, self._ceilings) if self._ceilings else []
         for group in self._groups:
             group.keep_right()
-        control = summarise(self._groups)
+        versus, control = judge(self._groups)
         self._tell_what_no_row_tells()
         return Report(
             created=self._created,
             package_version=py_backends.__version__,
             machine=machine,
             settings=settings,
-            rows=[row.result for row in self._rows],
+            rows=[row_of(row, versus.get(row)) for row in self._rows],
             control=control,
             ceilings=ceilings,
             without_ceilings=self._ceilings.why_none if self._ceilings else None,
@@ -227,12 +227,12 @@ class Comparison:
 
         A worker that ends while several are prepared, or when nobody waits for it, is started again.
         """
-        told = {row.result.reason for row in self._rows}
+        told = {row.reason for row in self._rows}
         for row in self._rows:
-            if row.result.status in RAN - FAILURES:
+            if row.status in RAN - FAILURES:
                 ended = self._pool.runner_of(row).ended
                 for reason in dict.fromkeys(each for each in ended if each not in told):
-                    add_note(row.result, f"its worker ended, and another was started: {reason}")
+                    row.notes.append(f"its worker ended, and another was started: {reason}")
 
     def _affordable(self, plan: Plan) -> list[RunningRow]:
         """The rows with a source for which there is time, some of them at a smaller shape."""
@@ -252,14 +252,13 @@ class Comparison:
         for number, row in enumerate(placed):
             self._progress.update(number, len(placed), f"checking {row.title}")
             with failures_of(row):
-                row.check()
-                if row.result.status == "ok" and row.settle():
+                row.try_once()
+                if row.status == "ok" and row.settle():
                     self._timed.append(row)
 
     def _case(self, row: RunningRow) -> Case | None:
-        sizes = tuple(row.result.shape.values())
         with failures_of(row):
-            return self._pool.case(row.problem, sizes, row.dtype)
+            return self._pool.case(row.problem, row.sizes, row.dtype)
         return None
 
     def _add_controls(self) -> None:

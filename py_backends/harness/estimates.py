@@ -14,9 +14,7 @@ from py_backends.harness import sizing
 from py_backends.harness.failures import failures_of
 from py_backends.harness.pairing import COPIES
 from py_backends.harness.pool import Pool, check_memory
-from py_backends.harness.running_row import SHORTEST_SAMPLE, RunningRow, baselines, named
-from py_backends.harness.summary import add_note
-from py_backends.results.report import Seconds
+from py_backends.harness.running_row import SHORTEST_SAMPLE, RunningRow, baselines
 from py_backends.results.spec import Sizes
 from py_backends.system import machine
 from py_backends.workers.process import WorkerFailed
@@ -64,7 +62,7 @@ class Estimates:
             with failures_of(row):
                 estimates[row] = min(first, self._seconds(row, self._prepare(row)[0], limit, anew=True))
         for row, seconds in estimates.items():
-            row.result.estimated_seconds = seconds
+            row.estimated_seconds = seconds
         return [(row, estimates[row]) for row in rows if row in estimates]
 
     def _prepare_all(self, rows: Sequence[RunningRow]) -> None:
@@ -100,10 +98,9 @@ class Estimates:
                 "it does not run on the CPU, so it has no number of threads" if not prepared.on_cpu else prepared.note
             )
             raise WorkerFailed("skipped", reason or "it ignores the number of threads")
-        row.result.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
-        row.result.kept = prepared.kept
+        row.prepared = prepared
         if prepared.note:
-            add_note(row.result, prepared.note)
+            row.notes.append(prepared.note)
 
         # Controls take every step that the baseline takes. In matmul, copies without these runs were one or two per
         # cent faster than the baseline in run after run.
@@ -149,13 +146,13 @@ def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow
         wanted = "x".join(map(str, row.spec.sizes))
         sizes = sizing.affordable(row.problem, row.spec.sizes, seconds, min(cap / count, longest))
         if sizes is None:
-            row.result.reason = f"even a small part of {wanted} takes too long for the budget"
-            row.result.fix = sizing.LONGER_BUDGET
+            row.reason = f"even a small part of {wanted} takes too long for the budget"
+            row.fix = sizing.LONGER_BUDGET
             continue
         affordable_rows.append(row)
         if sizes != row.spec.sizes:
-            row.result.requested, row.result.shape = row.result.shape, named(row.problem, sizes)
-            add_note(row.result, f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
+            row.sizes = sizes
+            row.notes.append(f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
     return affordable_rows
 
 
@@ -182,7 +179,7 @@ def skip(estimates: Estimated, if_timed: int, left: float, budget: float) -> lis
     for at, (row, seconds) in enumerate(estimates):
         if at not in kept:
             wanted = "x".join(map(str, row.spec.sizes))
-            row.result.reason, row.result.fix = sizing.too_long(wanted, seconds, budget)
+            row.reason, row.fix = sizing.too_long(wanted, seconds, budget)
     return [estimates[at][0] for at in kept]
 
 
@@ -200,4 +197,4 @@ def _copies(row: RunningRow) -> int:
 
 def _has_copies(row: RunningRow) -> bool:
     """Whether it is a baseline, with controls if it is timed."""
-    return row.controls and registry.is_baseline(row.result.backend) and not row.target.emulated
+    return row.controls and registry.is_baseline(row.spec.backend) and not row.target.emulated

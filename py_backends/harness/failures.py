@@ -22,15 +22,14 @@ def failures_of(row: RunningRow) -> Iterator[None]:
 
 def fail(row: RunningRow, failed: Exception) -> None:
     """Record in a row how it failed. Raises any error again that neither a worker nor a plug-in's problem caused."""
-    result = row.result
-    result.check = result.seconds = None
+    row.check = row.prepared = None
     if isinstance(failed, MemoryError):
-        result.status, result.reason = "skipped", str(failed)
+        row.status, row.reason = "skipped", str(failed)
     elif isinstance(failed, WorkerFailed):
-        result.status, result.reason, result.fix = failed.status, failed.reason, failed.fix
+        row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
     elif fix := fix_of(failed):
-        result.status, result.reason, result.fix = "error", str(failed), fix
-    elif broken := registry.blamed(result.kernel, failed):
-        result.status, result.reason, result.fix = "error", broken.reason, broken.fix
+        row.status, row.reason, row.fix = "error", str(failed), fix
+    elif broken := registry.blamed(row.spec.kernel, failed):
+        row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     else:
         raise failed

@@ -47,7 +47,7 @@ class Group:
 
     def keep_right(self) -> None:
         """Remove the rows that are no longer `ok`. Without the baseline, nothing is compared."""
-        self.rows = [row for row in self.rows if row.result.status == "ok"]
+        self.rows = [row for row in self.rows if row.status == "ok"]
         if self.baseline not in self.rows:
             self.baseline = None
 
@@ -63,7 +63,7 @@ def ratios(row: RunningRow, other: RunningRow, *, whole_calls: bool = False) -> 
     """
     seconds = attrgetter("end_to_end" if whole_calls else "kernel")
     ours, theirs = (by_round({n: seconds(each) for n, each in one.samples.items()}) for one in (row, other))
-    return speedups(ours, theirs, row.problem.work(row.case.sizes) / row.problem.work(other.case.sizes))
+    return speedups(ours, theirs, row.work.amount / other.work.amount)
 
 
 def groups(timed: Sequence[RunningRow]) -> list[Group]:
@@ -71,9 +71,9 @@ def groups(timed: Sequence[RunningRow]) -> list[Group]:
     made = []
     for _, rows in groupby(sorted(timed, key=attrgetter("workload")), key=attrgetter("workload")):
         members = list(rows)
-        baselines = [row for row in members if registry.is_baseline(row.result.backend)]
+        baselines = [row for row in members if registry.is_baseline(row.spec.backend)]
         # If it runs on several numbers of threads, a user would take the most.
-        made.append(Group(members, max(baselines, key=lambda row: row.result.threads or 0, default=None)))
+        made.append(Group(members, max(baselines, key=lambda row: row.threads or 0, default=None)))
     return made
 
 
@@ -85,7 +85,7 @@ def add_controls(group: Group, pool: Pool) -> None:
     for number in range(1, COPIES + 1):
         control = baseline.copy_on(pool.runner_of(baseline, number))
         try:
-            control.check()
+            control.try_once()
             control.sample()  # so that code and pages are loaded, as after the baseline's `settle`
         except (WorkerFailed, MemoryError):
             group.controls.clear()

@@ -60,7 +60,7 @@ class Pool:
 
     def runner_of(self, row: RunningRow, copy: int = 0) -> Runner:
         """The runner of a row, or that of a copy of it."""
-        return self.runner(row.spec.backend, row.target, row.result.threads, copy)
+        return self.runner(row.spec.backend, row.target, row.threads, copy)
 
     def kill(self) -> None:
         """End all workers at once. A thread that waits for one gets WorkerFailed."""

@@ -22,7 +22,6 @@ from typing import Self
 
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.running_row import RunningRow
-from py_backends.harness.summary import add_note
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.results.report import COPIES, MULTIPLY_ADDS, STORED, STREAMED, Ceiling
 from py_backends.results.roofline import UNCERTAIN, bandwidth_kinds
@@ -147,31 +146,29 @@ class Ceilings:
 
     def add(self, row: RunningRow) -> None:
         """Add the ceilings of a row, unless it computes nothing, or its device has none."""
-        text, problem, sizes, dtype = row.text, row.problem, row.case.sizes, row.dtype
+        text, work, dtype = row.text, row.work, row.dtype.name
         assert text is not None  # rows without a source are not timed
         prepared = row.runner.prepare(text, row.case)
-        if 0 in sizes:
+        if 0 in row.case.sizes:
             return
         if not prepared.on_cpu:
             self._add_on_device(row, prepared)
             return
-        best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
-        if dtype.name not in measured_dtypes():
-            raise BackendUnavailable(f"no ceiling is measured for this CPU in {dtype.name}")
-        working_set = self._measured_at(moved)
+        best = _best_instruction_set()
+        if dtype not in measured_dtypes():
+            raise BackendUnavailable(f"no ceiling is measured for this CPU in {dtype}")
+        working_set = self._measured_at(work.bytes)
         self._roofs[row] = Roof(
-            flops=problem.flops(sizes),
-            bytes=moved,
-            peak=self._ceiling(MULTIPLY_ADDS, dtype.name, instruction_sets(dtype.name)[0], None),
-            bandwidths=tuple(
-                self._ceiling(kind, dtype.name, best, working_set) for kind in bandwidth_kinds(problem, sizes, dtype)
-            ),
+            flops=work.flops,
+            bytes=work.bytes,
+            peak=self._ceiling(MULTIPLY_ADDS, dtype, instruction_sets(dtype)[0], None),
+            bandwidths=tuple(self._ceiling(kind, dtype, best, working_set) for kind in bandwidth_kinds(work)),
             more=1.0 if prepared.obeys_threads else self._cpus / self._threads,
         )
 
     def _add_on_device(self, row: RunningRow, prepared: Prepared) -> None:
         """Add the ceilings of a row on a GPU, if its device has them."""
-        device, dtype = row.result.device or row.result.target, row.dtype.name
+        device, dtype = row.target.device or row.spec.target, row.dtype.name
         if row.runner.ceiling(dtype) is None:
             return
 
@@ -184,13 +181,12 @@ class Ceilings:
             )
             for kind in (MULTIPLY_ADDS, COPIES)
         )
-        moved = row.problem.bytes(row.case.sizes, row.dtype)
         self._roofs[row] = Roof(
-            flops=row.problem.flops(row.case.sizes),
-            bytes=moved,
+            flops=row.work.flops,
+            bytes=row.work.bytes,
             peak=peak,
             bandwidths=(copies,),
-            cached=moved <= _CACHES_FORGET * prepared.cache_bytes,
+            cached=row.work.bytes <= _CACHES_FORGET * prepared.cache_bytes,
         )
 
     def take_record(self, seconds: float) -> None:
@@ -273,15 +269,14 @@ def place_under(timed: Sequence[RunningRow], ceilings: Ceilings) -> list[Ceiling
     """
     for row in timed:
         roof = ceilings.roof(row)
-        if roof and row.result.status == "ok":
+        if roof and row.status == "ok":
             _place(row, roof)
     return ceilings.summary()
 
 
-def _place(timed: RunningRow, roof: Roof) -> None:
+def _place(row: RunningRow, roof: Roof) -> None:
     """Compare a row with its roof, round by round. If it only seems to exceed its roof, it gets no per cent."""
-    row = timed.result
-    kernel = {number: sample.kernel for number, sample in timed.samples.items()}
+    kernel = {number: sample.kernel for number, sample in row.samples.items()}
     fewest = {number: roof.seconds(number) for number in kernel}
     ratios = [seconds / kernel[number] for number, seconds in fewest.items() if seconds is not None]
     if not ratios:
@@ -292,7 +287,7 @@ def _place(timed: RunningRow, roof: Roof) -> None:
     # condemn a row. So the ratio needs an interval, and the best sample of the ceiling counts too.
     certain = ratio.low is not None and min(ratio.low, possible / usual) > 1 + MARGIN
     if ratio.value > 1 + MARGIN and not certain:
-        add_note(row, UNCERTAIN)
+        row.notes.append(UNCERTAIN)
         return
     row.percent_of_ceiling = 100 * ratio.value
     if certain:

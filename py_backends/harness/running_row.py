@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Self
@@ -16,11 +15,11 @@ from py_backends.contract import Problem, Target
 from py_backends.harness.case import Case
 from py_backends.kernel_text import KernelText
 from py_backends.results.check import Verdict
-from py_backends.results.report import Row
+from py_backends.results.report import Check, Work
 from py_backends.results.spec import Sizes, Spec, Workload
 from py_backends.workers.probe import BackendTarget
 from py_backends.workers.process import WorkerFailed
-from py_backends.workers.runner import Runner, Sample
+from py_backends.workers.runner import Prepared, Runner, Sample
 
 SHORTEST_SAMPLE = 0.010
 """Seconds. Shorter kernels are repeated within a sample, to stay well above the clock's resolution."""
@@ -53,19 +52,33 @@ def calls_of_a_sample(seconds: float) -> int:
 
 @dataclass(eq=False)
 class RunningRow:
-    """One row from its plan to its last sample. What it finds out goes into `result`.
+    """One row from its plan to its last sample. Of what it finds out, `summary.row_of` makes a row of the results.
 
-    text: the kernel's source; None if there is nothing to run. Then the status of `result` says why.
+    threads: their number, for a backend on the CPU.
+    text: the kernel's source; None if there is nothing to run. Then `status` and `reason` say why.
     controls: whether copies of the baseline run beside it.
+    sizes: at which it runs; smaller ones than those of `spec` if these take too long.
+    status, reason, fix, notes, finished, check, estimated_seconds, percent_of_ceiling: as in `Row`.
+    prepared: None before, and if it failed.
     runner, case: where it runs, from `on` on.
     samples: by the number of their round.
     """
 
     spec: Spec
-    result: Row
     target: Target
     text: KernelText | None
+    threads: int | None = None
     controls: bool = True
+    sizes: Sizes = ()
+    status: str = "skipped"
+    reason: str | None = None
+    fix: str | None = None
+    notes: list[str] = field(default_factory=list)
+    finished: bool = True
+    prepared: Prepared | None = None
+    check: Check | None = None
+    estimated_seconds: float | None = None
+    percent_of_ceiling: float | None = None
     repetitions: int = 0
     warm_up: int = 1
     calls: int = 1
@@ -86,6 +99,11 @@ class RunningRow:
         return np.dtype(self.spec.dtype)
 
     @property
+    def work(self) -> Work:
+        """What a launch does where it runs."""
+        return Work.of(self.problem, self.case.sizes, self.dtype)
+
+    @property
     def title(self) -> str:
         """What runs, in a few words."""
         return f"{self.spec.kernel} {self.spec.dtype} {self.spec.backend} {self.spec.target}"
@@ -93,7 +111,7 @@ class RunningRow:
     @property
     def worker(self) -> tuple[str, str, int]:
         """The backend, target and number of threads of the worker that runs it."""
-        return self.result.backend, self.result.target, self.result.threads or 0
+        return self.spec.backend, self.spec.target, self.threads or 0
 
     @property
     def to_compile(self) -> int:
@@ -111,11 +129,10 @@ class RunningRow:
         return self
 
     def copy_on(self, runner: Runner) -> RunningRow:
-        """Another row that runs as this one does, on another worker, and fills in a result of its own."""
-        how = self.controls, self.repetitions, self.warm_up, self.calls
-        return RunningRow(self.spec, copy(self.result), self.target, self.text, *how).on(runner, self.case)
+        """Another row that runs as this one does, on another worker."""
+        return replace(self, notes=[], samples={}, failed=None, checked_again=False).on(runner, self.case)
 
-    def check(self) -> None:
+    def try_once(self) -> None:
         """Run once on an output of NaN with guard zones. The row becomes `ok`, `emulated` or `mismatch`."""
         self.case.poison()
         if self.spec.statement is None:
@@ -130,21 +147,21 @@ class RunningRow:
         self._sample(poisoned=True)
         self._check_output()
         self.checked_again = True
-        if self.result.status == "ok":
+        if self.status == "ok":
             self._waits(list(self.samples.values()))
 
     def _check_output(self, wrong: str | None = None) -> None:
         """Judge the output. `wrong`: another fault of the run, if any."""
-        row, verdict = self.result, self.case.check_output()
+        verdict = self.case.check_output()
         if wrong is not None and verdict.check.passed:
             verdict = Verdict.wrong(verdict.check.rule, wrong)
-        row.check, row.reason = verdict.check, verdict.reason
+        self.check, self.reason = verdict.check, verdict.reason
         if not verdict.check.passed:
-            row.status = "mismatch"
+            self.status = "mismatch"
         elif self.target.emulated:
-            row.status, row.reason, row.fix = "emulated", self.target.reason, self.target.fix
+            self.status, self.reason, self.fix = "emulated", self.target.reason, self.target.fix
         else:
-            row.status = "ok"
+            self.status = "ok"
 
     @property
     def _text(self) -> KernelText:
@@ -170,7 +187,7 @@ class RunningRow:
             return True
         samples = [first]
         # The first one may have loaded pages and code, or been disturbed.
-        if first.on_the_host < LONG or first.on_the_host > _FAR_LONGER * (self.result.estimated_seconds or math.inf):
+        if first.on_the_host < LONG or first.on_the_host > _FAR_LONGER * (self.estimated_seconds or math.inf):
             samples += [self.sample(), self.sample()]
         seconds = min(sample.on_the_host for sample in samples)
         self.warm_up = warm_up(seconds)
@@ -194,8 +211,8 @@ class RunningRow:
         left_over = self._left_over([self.sample() for _ in range(SAMPLES_TO_CONDEMN)])
         if left_over is None:
             return True
-        self.result.status = "impossible"
-        self.result.reason = f"its wait does not wait: {left_over}"
+        self.status = "impossible"
+        self.reason = f"its wait does not wait: {left_over}"
         return False
 
     def _left_over(self, samples: Sequence[Sample]) -> str | None:
@@ -237,18 +254,16 @@ def running_rows(
 def _running_row(spec: Spec, target: Target, threads: int, *, timed_only: bool, controls: bool) -> RunningRow:
     broken = registry.broken_kernels().get(spec.kernel)
     texts = {} if broken else registry.kernel_texts(spec.kernel, spec.backend)
-    shape = {} if broken else named(registry.problem(spec.kernel), spec.sizes)
-    row = Row(spec.kernel, *spec.implementation, spec.dtype, shape, "skipped", device=target.device)
-    row.threads, row.statement, row.stands_for = spec.threads or threads, spec.statement, list(spec.stands_for)
     text = texts.get(spec.variant)
+    row = RunningRow(spec, target, text, spec.threads or threads, controls, spec.sizes)
     if not target.available or (target.emulated and timed_only):
-        row.status, row.reason, row.fix, text = "unavailable", target.reason, target.fix, None
+        row.status, row.reason, row.fix, row.text = "unavailable", target.reason, target.fix, None
     elif broken:  # a failure, so that nobody overlooks it
         row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     elif text is None:
         row.reason = f"{spec.backend} has no {f'{spec.variant} ' if texts else ''}{spec.kernel}"
         row.fix = registry.why_no_text(spec.backend)
-    return RunningRow(spec, row, target, text, controls)
+    return row
 
 
 def baselines(rows: Sequence[RunningRow]) -> dict[int, int]:
@@ -261,8 +276,3 @@ def baselines(rows: Sequence[RunningRow]) -> dict[int, int]:
     }
     found = {at: of_workload[workload] for at, workload in enumerate(workloads) if workload in of_workload}
     return {at: baseline for at, baseline in found.items() if not registry.is_baseline(rows[at].spec.backend)}
-
-
-def named(problem: Problem, sizes: Sizes) -> dict[str, int]:
-    """The sizes by the names of the problem's parameters."""
-    return dict(zip(problem.parameters, sizes, strict=True))

@@ -1,51 +1,78 @@
-"""Computes the figures of the results from the samples of timed rows."""
+"""Makes the rows of the results from what a run found out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from py_backends import registry
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
-from py_backends.results.report import Communication, Control, Rate, Row, Seconds, Speedup, by_round
+from py_backends.results.report import Communication, Control, Rate, Row, Seconds, Speedup, Work, by_round
+from py_backends.results.spec import Sizes
 from py_backends.results.statistics import duration, median
 from py_backends.results.verdicts import SAME, UNCLEAR, Ratio, verdicts
-from py_backends.workers.runner import Sample
+from py_backends.workers.runner import Prepared, Sample
 
 FEW_ROUNDS = "of the 6 samples that an interval needs"
 """The end of a row's note, after the number of its samples."""
 
 
-def summarise(groups: Sequence[Group]) -> list[Control]:
-    """Fill in seconds, rate and speed-up of each sampled row, and return the controls."""
-    for row in (row for group in groups for row in group.rows):
-        if row.samples:
-            _figures(row)
-    return _fill_speedups(groups)
+def row_of(ran: RunningRow, versus: Speedup | None = None) -> Row:
+    """The row of the results. `versus`: how it compares with its baseline."""
+    spec, notes = ran.spec, list(ran.notes)
+    samples = ran.samples if ran.status == "ok" else {}
+    seconds = _seconds(ran.prepared, list(samples.values()))
+    kernel = seconds.kernel if seconds else None
+    work = Work.of(ran.problem, ran.sizes, ran.dtype) if ran.check else None
+    if kernel and kernel.low is None:
+        notes.append(f"{kernel.samples} {FEW_ROUNDS}")
+    return Row(
+        spec.kernel,
+        *spec.implementation,
+        spec.dtype,
+        shape=_named(spec.kernel, ran.sizes),
+        status=ran.status,
+        reason=ran.reason,
+        fix=ran.fix,
+        note="; ".join(notes) or None,
+        device=ran.target.device,
+        check=ran.check,
+        seconds=seconds,
+        rate=Rate(work.flops / kernel.median / 1e9, work.bytes / kernel.median / 1e9) if work and kernel else None,
+        versus=versus,
+        percent_of_ceiling=ran.percent_of_ceiling,
+        requested=None if ran.sizes == spec.sizes else _named(spec.kernel, spec.sizes),
+        work=work,
+        finished=ran.finished,
+        threads=ran.threads,
+        statement=spec.statement,
+        kernel_seconds=by_round({number: sample.kernel for number, sample in samples.items()}),
+        end_to_end_seconds=by_round({number: sample.end_to_end for number, sample in samples.items()}),
+        communication=_communication(ran, list(samples.values())),
+        stands_for=list(spec.stands_for),
+        estimated_seconds=ran.estimated_seconds,
+        kept=bool(ran.prepared and ran.prepared.kept),
+    )
 
 
-def _figures(timed: RunningRow) -> None:
-    row, problem, sizes = timed.result, timed.problem, timed.case.sizes
-    samples = list(timed.samples.values())
-    kernel = duration([sample.kernel for sample in samples])
+def _named(kernel: str, sizes: Sizes) -> dict[str, int]:
+    """The sizes by the names of the kernel's parameters. Rows of a broken kernel have none."""
+    return dict(zip(registry.problem(kernel).parameters, sizes, strict=True)) if sizes else {}
+
+
+def _seconds(prepared: Prepared | None, samples: Sequence[Sample]) -> Seconds | None:
+    before = {"prepare": prepared.seconds, "first_launch": prepared.first_launch} if prepared else {}
+    if not samples:
+        return Seconds(**before) if before else None
     clocks = [sample.clock for sample in samples if sample.clock is not None]
-    row.seconds = Seconds(
-        prepare=row.seconds.prepare if row.seconds else None,
-        first_launch=row.seconds.first_launch if row.seconds else None,
+    return Seconds(
+        **before,
         upload=median([sample.upload for sample in samples]).value,
         download=median([sample.download for sample in samples]).value,
         release=median([sample.release for sample in samples]).value,
-        kernel=kernel,
+        kernel=duration([sample.kernel for sample in samples]),
         end_to_end=duration([sample.end_to_end for sample in samples]),
         clock=duration(clocks) if clocks else None,
-    )
-    row.kernel_seconds = by_round({number: sample.kernel for number, sample in timed.samples.items()})
-    row.end_to_end_seconds = by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
-    row.communication = _communication(timed, samples)
-    if kernel.low is None:
-        add_note(row, f"{kernel.samples} {FEW_ROUNDS}")
-    row.rate = Rate(
-        gflops=problem.flops(sizes) / kernel.median / 1e9,
-        gbytes_per_second=problem.bytes(sizes, timed.dtype) / kernel.median / 1e9,
     )
 
 
@@ -64,33 +91,30 @@ def _of_each_rank(samples: Sequence[Sequence[float]]) -> list[float]:
     return [median(seconds).value for seconds in zip(*samples, strict=True)]
 
 
-def _fill_speedups(groups: Sequence[Group]) -> list[Control]:
-    """Fill in the speed-up of every row over its baseline. Returns the controls that were judged, too."""
+def judge(groups: Sequence[Group]) -> tuple[dict[RunningRow, Speedup], list[Control]]:
+    """The speed-up of every row over its baseline, and the controls."""
     compared = [(group, row) for group in groups for row in group.compared()]
     ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row))]
     said = verdicts([found for *_, found in ratios])
-    for group in groups:
-        if group.baseline and group.baseline.samples:
-            group.baseline.result.versus = _itself(group.baseline)
     judged = {
         row: _speedup(group, row, found, verdict) for (group, row, found), verdict in zip(ratios, said, strict=True)
     }
-    for group in groups:
-        for row in group.rows:
-            row.result.versus = judged.get(row, row.result.versus)
-    return [_control(group, judged) for group in groups if group.controls and judged.keys() >= {*group.controls}]
+    judged |= {each: _itself(each) for group in groups if (each := group.baseline) and each.samples}
+    return judged, [
+        _control(group, judged) for group in groups if group.controls and judged.keys() >= {*group.controls}
+    ]
 
 
 def _control(group: Group, judged: Mapping[RunningRow, Speedup]) -> Control:
     first, second = group.controls
-    row = first.result
-    return Control(row.kernel, row.dtype, row.shape, judged[first], judged[second])
+    kernel = first.spec.kernel
+    return Control(kernel, first.spec.dtype, _named(kernel, first.sizes), judged[first], judged[second])
 
 
 def _speedup(group: Group, row: RunningRow, found: Ratio, verdict: str) -> Speedup:
     assert group.baseline is not None  # nothing is compared without a baseline
     return Speedup(
-        baseline=group.baseline.result.backend,
+        baseline=group.baseline.spec.backend,
         speedup=found.median,
         low=found.low,
         high=found.high,
@@ -102,9 +126,4 @@ def _speedup(group: Group, row: RunningRow, found: Ratio, verdict: str) -> Speed
 
 
 def _itself(baseline: RunningRow) -> Speedup:
-    return Speedup(baseline.result.backend, 1.0, 1.0, 1.0, True, SAME, len(baseline.samples), True)
-
-
-def add_note(row: Row, note: str) -> None:
-    """Add a sentence to the note of a row."""
-    row.note = f"{row.note}; {note}" if row.note else note
+    return Speedup(baseline.spec.backend, 1.0, 1.0, 1.0, True, SAME, len(baseline.samples), True)

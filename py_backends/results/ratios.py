@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from py_backends import registry
 from py_backends.results.report import Row, Speedup
 from py_backends.results.verdicts import Ratio, ratio, verdicts
 
@@ -39,7 +38,7 @@ def row_ratio(row: Row, other: Row) -> Ratio:
 def by_round(row: Row, other: Row, *, whole_calls: bool = False) -> list[float]:
     """The speed-ups of a row over another in the rounds that both have, of their kernels or of whole calls."""
     ours, theirs = (each.end_to_end_seconds if whole_calls else each.kernel_seconds for each in (row, other))
-    return speedups(ours, theirs, _work(row) / _work(other))
+    return speedups(ours, theirs, _amount(row) / _amount(other))
 
 
 def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
@@ -49,13 +48,14 @@ def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
 
 def rate(row: Row) -> float:
     """The rate of a timed row by which rows of its kernel are compared; 0 for any other."""
-    return float(getattr(row.rate, rate_of(row.kernel))) if row.rate and row.timed else 0.0
+    return float(getattr(row.rate, rate_of([row]))) if row.rate and row.timed else 0.0
 
 
-def rate_of(kernel: str) -> str:
-    """That rate's name in `RATES`. Results may come from a clone with other kernels, which are compared in GFLOP/s."""
-    return registry.problem(kernel).rate if kernel in registry.kernel_names() else "gflops"
+def rate_of(rows: Iterable[Row]) -> str:
+    """The name of the rate by which rows of one kernel are compared."""
+    return next((row.work.rate for row in rows if row.work), "gflops")
 
 
-def _work(row: Row) -> int:
-    return registry.problem(row.kernel).work(tuple(row.shape.values()))
+def _amount(row: Row) -> int:
+    assert row.work, "it has samples, so it ran"
+    return row.work.amount

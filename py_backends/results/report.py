@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import msgspec
+import numpy as np
 
+from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.results.grouping import grouped
 from py_backends.results.spec import Spec
@@ -20,12 +22,39 @@ from py_backends.system.files import printable, read_text
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A whole number of 64 bits. A file may hold larger ones, which no view could divide."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
 """The statuses that make a comparison exit with 1."""
 RAN = frozenset({"ok", "emulated"}) | FAILURES
 SURE = 0.25
 """A time is unreliable if its 95% interval extends beyond this part of it on either side."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a kernel does in one launch at the shape of its row. By it, views need no kernel.
+
+    rule: by which its results are right: `bitwise` or `componentwise`.
+    rate: by which its rows are compared: `gflops` or `gbytes_per_second`.
+    flops: operations.
+    bytes: the fewest that can be moved: each array once.
+    written: those of the result among them.
+    amount: what the time is about proportional to. By it, rows of different shapes are compared.
+    """
+
+    rule: str
+    rate: str
+    flops: Whole
+    bytes: Whole
+    written: Whole
+    amount: Whole
+
+    @classmethod
+    def of(cls, problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> Work:
+        """That of a problem at these sizes, for inputs of a dtype."""
+        written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
+        of_sizes = problem.flops(sizes), problem.bytes(sizes, dtype), written, problem.work(sizes)
+        return cls(problem.rule, problem.rate, *map(int, of_sizes))
 
 
 @dataclass(frozen=True)
@@ -282,6 +311,7 @@ class Row(ShownInNotebooks):
     percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity. None if it only
         seems to exceed that.
     requested: the requested shape, if it ran at a smaller one.
+    work: at its shape; None if it has no result.
     finished: False if an interruption ended it early. `--resume` runs it again.
     threads: the number requested for a backend on the CPU.
     statement: the Python statement that was timed in place of the kernel, if any.
@@ -312,6 +342,7 @@ class Row(ShownInNotebooks):
     versus: Speedup | None = None
     percent_of_ceiling: float | None = None
     requested: dict[str, Whole] | None = None
+    work: Work | None = None
     finished: bool = True
     threads: Whole | None = None
     statement: str | None = None

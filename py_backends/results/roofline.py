@@ -9,12 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
-
-from py_backends import registry
-from py_backends.contract import Problem
 from py_backends.results.grouping import grouped
 from py_backends.results.report import (
     MULTIPLY_ADDS,
@@ -26,6 +21,7 @@ from py_backends.results.report import (
     Ceiling,
     Report,
     Row,
+    Work,
 )
 
 UNCERTAIN = "it seems to exceed its ceiling, but the samples are too few or too noisy to tell"
@@ -107,33 +103,27 @@ def rooflines(report: Report) -> list[Roofline]:
     return [_roofline(dtype, points, report.ceilings) for dtype, points in found.items()]
 
 
-def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
+def bandwidth_kinds(work: Work) -> tuple[str, ...]:
     """The kinds of bandwidth for a kernel. The best of them is its ceiling."""
-    written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
-    moved = problem.bytes(sizes, dtype)
-    if written >= _COPIES_WRITE * moved:
+    if work.written >= _COPIES_WRITE * work.bytes:
         return STREAMED_COPIES, STORED_COPIES
-    if written >= _ADDITIONS_WRITE * moved:
+    if work.written >= _ADDITIONS_WRITE * work.bytes:
         return STREAMED, STORED
     return STREAMED, STORED, READS
 
 
 def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
     """The point of a row below the CPU's ceilings; None if it was not timed, or has no roof there."""
-    problem = _problem(row)
     if _measured_on(row, ceilings) != _CPU:
         return None
-    if row.status != "ok" or row.rate is None or not row.percent_of_ceiling or problem is None:
+    if row.status != "ok" or row.rate is None or not row.percent_of_ceiling or row.work is None:
         return None
-    sizes, dtype = tuple(row.shape.values()), np.dtype(row.dtype)
-    moved = problem.bytes(sizes, dtype)
-    measured = _of(ceilings, row.dtype, bandwidth_kinds(problem, sizes, dtype))
-    bandwidths = measured or _of(ceilings, row.dtype, (STREAMED, STORED))  # older files have no others
-    bandwidth = max((each.rate for each in _nearest(moved, bandwidths)), default=None)
+    bandwidths = _of(ceilings, row.dtype, bandwidth_kinds(row.work))
+    bandwidth = max((each.rate for each in _nearest(row.work.bytes, bandwidths)), default=None)
     peak = max((each.rate for each in _of(ceilings, row.dtype, (MULTIPLY_ADDS,))), default=None)
-    if bandwidth is None or peak is None or moved == 0:
+    if bandwidth is None or peak is None or row.work.bytes == 0:
         return None
-    intensity = problem.flops(sizes) / moved
+    intensity = row.work.flops / row.work.bytes
     bound = MEMORY if intensity * bandwidth < peak else ARITHMETIC
     rate = row.rate.gflops if intensity else row.rate.gbytes_per_second
     return Point(row, intensity, rate, row.percent_of_ceiling, bound)
@@ -158,9 +148,6 @@ def without_roof(report: Report) -> Iterator[tuple[Row, str]]:
 
 
 def _why_none(row: Row, report: Report) -> str:
-    problem = _problem(row)
-    if problem is None:
-        return f"the kernel {row.kernel} is unknown here, and so are its operations and bytes"
     if 0 in row.shape.values():
         return "it computes nothing"
     if _measured_on(row, report.ceilings) != _CPU:
@@ -176,14 +163,6 @@ def _measured_on(row: Row, ceilings: Iterable[Ceiling]) -> str:
     """The device whose ceilings are a row's: its own where these were measured, else the CPU."""
     own = row.device or row.target
     return own if any(each.device == own for each in ceilings) else _CPU
-
-
-def _problem(row: Row) -> Problem | None:
-    """The problem of a row; None if the kernel is unknown here, or has other dimensions here."""
-    if row.kernel not in registry.kernel_names():
-        return None
-    problem = registry.problem(row.kernel)
-    return problem if tuple(row.shape) == problem.parameters else None
 
 
 def _roofline(dtype: str, points: list[Point], ceilings: Sequence[Ceiling]) -> Roofline:

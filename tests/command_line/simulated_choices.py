@@ -21,7 +21,9 @@ from py_backends.contract import Target
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
-from py_backends.results.report import Duration, Report, Row, Seconds
+from py_backends.harness.summary import row_of
+from py_backends.results.report import Report, Row
+from py_backends.results.spec import Spec
 from py_backends.results.verdicts import FASTER, MARGIN, SAME, WIDEST_SAME
 from py_backends.workers.runner import Runner, Sample
 
@@ -71,33 +73,29 @@ def simulated(seconds: Sequence[float], runs: int, *, noise: float = NOISE, seed
         group, number = Group(rows, None), 0
         while chosen := race([group]):
             for row in chosen:
-                taken = seconds[_number(row.result)] * float(np.exp(noise * generator.standard_normal()))
+                taken = seconds[_number(row.spec)] * float(np.exp(noise * generator.standard_normal()))
                 row.samples[number] = Sample(upload=0.0, kernel=taken, download=0.0, end_to_end=taken, drain=0.0)
             number += 1
-        standing = _answer(rows, number)
+        standing = _answer(rows)
         answers = {_number(row): standing.ahead[id(row)].verdict for row in standing.rows[1:]}
         yield Outcome(_number(standing.best), answers, number)
 
 
 def _timed_row(at: int) -> RunningRow:
-    row = Row("vecadd", f"call{at}", "cpu", "tuned", "float32", {"n": SIZE}, "ok", statement="a call", threads=1)
+    spec = Spec("vecadd", f"call{at}", "cpu", "tuned", "float32", (SIZE,), statement="a call")
     case = cast(Case, type("Sizes", (), {"sizes": (SIZE,)})())
-    return RunningRow(row.spec, row, Target("cpu"), None, controls=False).on(cast(Runner, None), case)
+    row = RunningRow(spec, Target("cpu"), None, threads=1, controls=False, sizes=spec.sizes, status="ok")
+    return row.on(cast(Runner, None), case)
 
 
-def _number(row: Row) -> int:
+def _number(row: Row | Spec) -> int:
     return int(row.backend.removeprefix("call"))
 
 
-def _answer(rows: Sequence[RunningRow], rounds: int) -> Standing:
+def _answer(rows: Sequence[RunningRow]) -> Standing:
     """What `choose` reads from the results of the run."""
-    for timed in rows:
-        row, samples = timed.result, timed.samples
-        row.kernel_seconds = [samples[at].kernel if at in samples else None for at in range(rounds)]
-        kernels = [sample.kernel for sample in samples.values()]
-        row.seconds = Seconds(kernel=Duration(float(np.median(kernels)), None, None, min(kernels), len(kernels)))
     asked = Row("vecadd", "call0", "cpu", "tuned", "float32", {"n": SIZE}, "skipped", threads=1)
-    made = [asked, *(timed.result for timed in rows)]
+    made = [asked, *map(row_of, rows)]
     (choice,) = choices(Report("", "", {}, {"seed": 1, "budget_seconds": 60.0}, made))
     return choice.calls
 

@@ -336,9 +336,10 @@ class TestPlan:
 
 
 def timed(backend: str, size: int, *, call: bool) -> RunningRow:
-    made = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": size}, "ok", statement="a call" if call else None)
+    spec = Spec("vecadd", backend, "cpu", "tuned", "float32", (size,), statement="a call" if call else None)
     case = cast(Case, type("Sizes", (), {"sizes": (size,)})())
-    return RunningRow(made.spec, made, Target("cpu"), None, controls=False).on(cast(Runner, None), case)
+    row = RunningRow(spec, Target("cpu"), None, controls=False, sizes=(size,), status="ok")
+    return row.on(cast(Runner, None), case)
 
 
 def run_race(made: Sequence[Group], times: Times, most: int = 200) -> int:
@@ -349,7 +350,7 @@ def run_race(made: Sequence[Group], times: Times, most: int = 200) -> int:
         if not in_round:
             return number
         for each in in_round:
-            taken = times[each.result.backend] * math.exp(0.002 * generator.standard_normal())
+            taken = times[each.spec.backend] * math.exp(0.002 * generator.standard_normal())
             each.samples[number] = Sample(upload=0.0, kernel=taken, download=0.0, end_to_end=taken, drain=0.0)
     return most
 
@@ -361,8 +362,7 @@ class TestRace:
         rows += [timed(name, ASKED, call=False) for name in times]
         taken = run_race(groups(rows), times)
         return taken, {
-            (each.result.backend, each.case.sizes[0], each.result.statement is not None): len(each.samples)
-            for each in rows
+            (each.spec.backend, each.case.sizes[0], each.spec.statement is not None): len(each.samples) for each in rows
         }
 
     def test_who_is_far_behind_has_but_a_look(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,9 +27,9 @@ from py_backends.results.report import (
     STORED_COPIES,
     STREAMED,
     STREAMED_COPIES,
-    Row,
 )
 from py_backends.results.roofline import UNCERTAIN
+from py_backends.results.spec import Spec
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Prepared
 
@@ -50,12 +51,12 @@ def timed(
         return prepared or Prepared(0.0, None)
 
     problem = registry.problem(kernel)
-    result = Row(kernel, "one", "cpu", "tuned", dtype, dict(zip(problem.dimensions, sizes, strict=True)), "ok")
+    spec = Spec(kernel, "one", "cpu", "tuned", dtype, sizes)
     text = KernelText(problem, "tuned", "one", Path())
     times = [seconds] * ROUNDS if isinstance(seconds, float) else seconds
     samples: dict[int, Any] = {number: SimpleNamespace(kernel=each) for number, each in enumerate(times)}
     runner, case = SimpleNamespace(prepare=prepare), SimpleNamespace(sizes=sizes)
-    made = RunningRow(result.spec, result, Target("cpu"), text, samples=samples)
+    made = RunningRow(spec, Target("cpu"), text, sizes=sizes, status="ok", samples=samples)
     return made.on(runner, case)  # type: ignore[arg-type]
 
 
@@ -66,13 +67,13 @@ def ceiling(kind: str, rates: list[float] | float, working_set: int | None = Non
     return made
 
 
-def judged(row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0) -> Row:
+def judged(row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0) -> RunningRow:
     """The row, once judged by a roof of these ceilings, the peak first."""
     peak, *bandwidths = ceilings
     found = Ceilings(2)
     found._roofs[row] = Roof(flops, moved, peak, tuple(bandwidths), more)
     place_under([row], found)
-    return row.result
+    return row
 
 
 PEAK, MEMORY = ceiling(MULTIPLY_ADDS, 100.0), ceiling(STORED, 10.0, 10**6)
@@ -127,7 +128,7 @@ def test_a_figure_above_the_ceiling_is_impossible(kernel: float) -> None:
 
 def test_a_few_rounds_condemn_no_row_and_give_no_per_cent_above_the_ceiling() -> None:
     row = judged(timed("matmul", (1, 1, 1), [0.1] * 5), 50, 1, PEAK, MEMORY)
-    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, UNCERTAIN)
+    assert (row.status, row.percent_of_ceiling, row.notes) == ("ok", None, [UNCERTAIN])
     below = judged(timed("matmul", (1, 1, 1), [1.0] * 5), 50, 1, PEAK, MEMORY)
     assert (below.percent_of_ceiling, below.note) == (pytest.approx(50), None)
 
@@ -140,19 +141,19 @@ def test_a_figure_within_the_margin_is_none() -> None:
 
 def test_a_median_above_the_ceiling_must_be_sure() -> None:
     uncertain = judged(timed("matmul", (1, 1, 1), [0.1] * 5 + [0.6] * 3), 50, 1, PEAK, MEMORY)
-    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.note) == ("ok", None, UNCERTAIN)
+    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.notes) == ("ok", None, [UNCERTAIN])
 
 
 def test_a_ceiling_that_was_disturbed_condemns_no_row() -> None:
     disturbed = ceiling(MULTIPLY_ADDS, [50.0] * (ROUNDS - 1) + [100.0])
     row = judged(timed("matmul", (1, 1, 1), 0.55), 50, 1, disturbed, MEMORY)
-    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, UNCERTAIN)
+    assert (row.status, row.percent_of_ceiling, row.notes) == ("ok", None, [UNCERTAIN])
 
 
 def test_a_row_that_is_not_right_is_not_judged() -> None:
     row = timed("matmul", (1, 1, 1), 1e-6)
-    row.result.status = "mismatch"
-    assert (judged(row, 50, 1, PEAK, MEMORY).status, row.result.percent_of_ceiling) == ("mismatch", None)
+    row.status = "mismatch"
+    assert (judged(row, 50, 1, PEAK, MEMORY).status, row.percent_of_ceiling) == ("mismatch", None)
 
 
 class TestNeeded:
@@ -200,7 +201,7 @@ class TestNeeded:
         found = roofs.ceilings([row], 2)
         assert list(found) == []
         assert place_under([row], found) == []
-        assert row.result.percent_of_ceiling is None
+        assert row.percent_of_ceiling is None
 
     def test_a_row_whose_worker_died_has_none(self) -> None:
         assert self.needed(timed("vecadd", (9,), prepared=WorkerFailed("crashed", "it went"))) == set()
@@ -262,7 +263,7 @@ class TestNeeded:
         found = roofs.ceilings([row], 2)
         assert (list(found), place_under([row], found)) == ([], [])
         assert found.why_none == "its extension module has not been built; make"
-        assert (row.result.status, row.result.percent_of_ceiling) == ("ok", None)
+        assert (row.status, row.percent_of_ceiling) == ("ok", None)
 
     def test_a_format_has_the_peak_of_the_unit_that_is_best_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A row on a matrix unit would be above any other peak; memory is measured with vectors all the same."""
@@ -293,7 +294,7 @@ class TestNeeded:
         row = timed("vecadd", (9,))
         found = roofs.ceilings([row], 2)
         assert place_under([row], found) == []
-        assert (found.why_none, row.result.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
+        assert (found.why_none, row.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
 
     def test_one_that_fails_during_the_rounds_is_told_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(CeilingWorker, "sample", lambda *_: 1e9)
@@ -324,7 +325,7 @@ class TestOnAGpu:
         """A row on a GPU with such a cache, whose device tells these rates; a launch takes a second."""
         sizes = (size,) * len(registry.problem(kernel).dimensions)
         row = timed(kernel, sizes, prepared=Prepared(0.0, None, on_cpu=False, cache_bytes=cache))
-        row.result.device = "a GPU"
+        row.target = replace(row.target, device="a GPU")
         row.runner.ceiling = rates.__getitem__  # type: ignore[method-assign]  # the runner is made up, too
         return row
 
@@ -334,7 +335,7 @@ class TestOnAGpu:
         for each, number in itertools.product(found, range(ROUNDS)):
             each.samples[number] = each.sample()
         known = place_under([row, *others], found)
-        return row.result.percent_of_ceiling, [(each.device, each.kind, each.rate) for each in known]
+        return row.percent_of_ceiling, [(each.device, each.kind, each.rate) for each in known]
 
     def test_its_memory_is_a_ceiling_beyond_its_caches(self) -> None:
         percent, known = self.percent(self.row("vecadd", 10**6, {"float32": 1e12, None: 24e6}))

@@ -32,6 +32,7 @@ from py_backends.errors import WrongRequest
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.running_row import running_rows
 from py_backends.harness.sizing import grown
+from py_backends.harness.summary import row_of
 from py_backends.ranks import SERVED
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec
@@ -242,12 +243,14 @@ class TestTargetsOnOtherNumbersOfThreads:
 
     def test_run_as_what_they_are_on_so_many(self) -> None:
         found = self.found("4x1")
-        made = running_rows(self.planned([1, 2], found), found, 4)
-        assert [(each.target.name, each.result.target, each.result.device, each.result.threads) for each in made] == [
-            ("1x1", "1x1", "the CPU", 1), ("2x1", "2x1", "the CPU", 2), ("2x1", "2x1", "the CPU", 2),
+        running = running_rows(self.planned([1, 2], found), found, 4)
+        made = list(map(row_of, running))
+        assert [each.target.name for each in running] == ["1x1", "2x1", "2x1"]
+        assert [(row.target, row.device, row.threads) for row in made] == [
+            ("1x1", "the CPU", 1), ("2x1", "the CPU", 2), ("2x1", "the CPU", 2),
         ]  # fmt: skip
-        assert [each.result.stands_for for each in made] == [["4x1"], ["4x1"], ["4x1"]]
-        assert all(each.result.spec == each.spec for each in made)
+        assert [each.stands_for for each in made] == [["4x1"], ["4x1"], ["4x1"]]
+        assert [each.spec for each in made] == [each.spec for each in running]
 
     def test_may_be_on_other_machines(self) -> None:
         found = [*self.found("4x1"), BackendTarget("openmp", Target("cpu", device="the CPU"))]

@@ -249,7 +249,7 @@ class TestRequests:
         (planned,) = running_rows(specs, found, 2, timed_only=timed_only)
         assert (planned.text is None) == timed_only
         told = ("unavailable", "no driver", "get one") if timed_only else ("skipped", None, None)
-        assert (planned.result.status, planned.result.reason, planned.result.fix) == told
+        assert (planned.status, planned.reason, planned.fix) == told
 
 
 def whole() -> Report:

@@ -26,8 +26,8 @@ from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.schedule import until_known
-from py_backends.harness.summary import summarise
-from py_backends.results.report import Row
+from py_backends.harness.summary import judge
+from py_backends.results.spec import Spec
 from py_backends.results.verdicts import FASTER, SLOWER
 from py_backends.workers.runner import Runner, Sample
 
@@ -59,16 +59,15 @@ def simulated(seconds: Sequence[float], runs: int, deviation: float, seed: int =
                 taken = truth[row] * drift * math.exp(noise)
                 row.samples[number] = Sample(upload=0.0, kernel=taken, download=0.0, end_to_end=taken, drain=0.0)
             left, number = left - len(chosen), number + 1
-        (control,) = summarise([group])
-        judged = [row.result.versus for row in rows] + [control.first, control.second]
-        said = [versus.verdict or "" for versus in judged if versus]
+        judged, (control,) = judge([group])
+        said = [each.verdict or "" for each in (*map(judged.get, rows), control.first, control.second) if each]
         yield Outcome(said, float(np.mean([len(row.samples) for row in rows])))
 
 
 def _row(backend: str) -> RunningRow:
-    row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": SIZE}, "ok", requested={"n": SIZE})
+    spec = Spec("vecadd", backend, "cpu", "lecture", "float32", (SIZE,))
     case = cast(Case, type("Sizes", (), {"sizes": (SIZE,)})())
-    return RunningRow(row.spec, row, Target("cpu"), None).on(cast(Runner, None), case)
+    return RunningRow(spec, Target("cpu"), None, sizes=spec.sizes, status="ok").on(cast(Runner, None), case)
 
 
 def main() -> None:

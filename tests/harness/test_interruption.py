@@ -26,7 +26,7 @@ from py_backends.contract import Target
 from py_backends.harness.compare import Comparison, Progress
 from py_backends.harness.pool import Pool
 from py_backends.harness.running_row import RunningRow
-from py_backends.results.report import Row
+from py_backends.results.spec import Spec
 from py_backends.system.signals import SIGNALS, hold_off, interruptible, let_go
 from py_backends.workers.process import WorkerFailed
 
@@ -84,12 +84,12 @@ def assert_interrupted(ended: Ended, stage: str) -> None:
 @pytest.mark.slow
 def test_a_row_that_had_failed_says_how() -> None:
     """And not that it was interrupted, as those do that could have gone on."""
-    row = Row("vecadd", "avx", "sse", "lecture", "float32", {"n": 9}, "ok")
-    timed = RunningRow(row.spec, row, Target("sse"), None, failed=WorkerFailed("crashed", "it died"))
+    spec = Spec("vecadd", "avx", "sse", "lecture", "float32", (9,))
+    row = RunningRow(spec, Target("sse"), None, sizes=(9,), status="ok", failed=WorkerFailed("crashed", "it died"))
     comparison = Comparison(cast(Pool, None), 1, 1.0, random.Random(1), cast(Progress, None))
-    comparison._rows = comparison._timed = [timed]
+    comparison._rows = comparison._timed = [row]
     comparison.interrupt()
-    assert (row.status, row.reason, row.note, row.finished) == ("crashed", "it died", None, True)
+    assert (row.status, row.reason, row.notes, row.finished) == ("crashed", "it died", [], True)
 
 
 @pytest.mark.slow

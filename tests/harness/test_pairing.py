@@ -18,10 +18,11 @@ from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.pool import Pool
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.schedule import until_known
-from py_backends.harness.summary import summarise
+from py_backends.harness.summary import judge, row_of
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.harness.watch import Watch
-from py_backends.results.report import Communication, Row
+from py_backends.results.report import Communication, Speedup
+from py_backends.results.spec import Spec
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner, Sample
 
@@ -37,13 +38,19 @@ class Sizes:
 
 def timed(backend: str = "numpy", size: int = N, requested: int = N) -> RunningRow:
     """A row of vecadd that was found right."""
-    row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": size}, "ok", requested={"n": requested})
-    return RunningRow(row.spec, row, Target("cpu"), None).on(cast(Runner, None), cast(Case, Sizes((size,))))
+    spec = Spec("vecadd", backend, "cpu", "lecture", "float32", (requested,))
+    row = RunningRow(spec, Target("cpu"), None, sizes=(size,), status="ok")
+    return row.on(cast(Runner, None), cast(Case, Sizes((size,))))
+
+
+def versus(group: Group, row: RunningRow) -> Speedup | None:
+    """How a row compares with the baseline of its group."""
+    return judge([group])[0].get(row)
 
 
 def sampled(row: RunningRow, seconds: float, noise: float = 0.01, rounds: int = 40) -> RunningRow:
     """With samples of so many rounds, of lengths about `seconds`."""
-    generator = np.random.default_rng(zlib.crc32(f"{row.result.backend} {seconds}".encode()))
+    generator = np.random.default_rng(zlib.crc32(f"{row.spec.backend} {seconds}".encode()))
     for number in range(rounds):
         kernel = seconds * math.exp(noise * generator.standard_normal())
         row.samples[number] = Sample(upload=0.0, kernel=kernel, download=0.0, end_to_end=kernel, drain=0.0)
@@ -68,9 +75,8 @@ class TestPairs:
 
     def test_without_its_baseline_nothing_is_compared(self) -> None:
         alone = sampled(timed("avx"), 0.5)
-        assert summarise(groups([alone])) == []
-        assert alone.result.versus is None
-        assert alone.result.seconds is not None
+        assert judge(groups([alone])) == ({}, [])
+        assert row_of(alone).seconds is not None
 
     def test_a_row_of_ranks_says_what_they_tell_one_another(self) -> None:
         row = sampled(timed("mpi"), 0.5)
@@ -78,35 +84,32 @@ class TestPairs:
             late = 1e-4 * (number % 3)
             told = {"communicating": 0.02 + late, "bytes_sent": (8, 16), "kernel_by_rank": (0.4, 0.5 + late)}
             row.samples[number] = replace(sample, **told, communicating_by_rank=(0.01, 0.02 + late))
-        summarise(groups([row]))
-        assert row.result.communication == Communication(
+        made = row_of(row)
+        assert made.communication == Communication(
             pytest.approx(0.0201), [8, 16], 0.0, [0.01, pytest.approx(0.0201)], [0.4, pytest.approx(0.5001)]
         )
-        assert row.result.communicating == pytest.approx(0.04, rel=0.1)
+        assert made.communicating == pytest.approx(0.04, rel=0.1)
 
     def test_rows_and_controls_are_judged_alike(self) -> None:
         quick, alike = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 1.0005)
-        (control,) = summarise([group_of(quick, alike)])
+        found, (control,) = judge([group_of(quick, alike)])
         assert (control.kernel, control.dtype, control.shape) == ("vecadd", "float32", {"n": N})
         for copy in control.first, control.second:
             assert (copy.baseline, copy.verdict, copy.rounds) == ("numpy", "same", 40)
-        versus = [row.result.versus for row in (quick, alike)]
-        assert [each and each.verdict for each in versus] == ["faster", "same"]
-        assert versus[0] is not None
-        assert versus[0].speedup == pytest.approx(2, rel=0.02)
-        assert versus[0].converged
+        assert [found[row].verdict for row in (quick, alike)] == ["faster", "same"]
+        assert found[quick].speedup == pytest.approx(2, rel=0.02)
+        assert found[quick].converged
 
     def test_a_second_control_that_is_another_thing_is_seen(self) -> None:
-        (control,) = summarise([group_of(controls=(1.0, 1.5))])
+        _, (control,) = judge([group_of(controls=(1.0, 1.5))])
         assert control.second.verdict == "slower"
 
     def test_rows_at_another_shape_are_compared_by_rate(self) -> None:
         small = sampled(timed("python", size=N // 10), 1.0)
-        summarise([group_of(small)])
-        versus = small.result.versus
-        assert versus is not None
-        assert versus.speedup == pytest.approx(0.1, rel=0.02)
-        assert not versus.same_shape
+        found = versus(group_of(small), small)
+        assert found is not None
+        assert found.speedup == pytest.approx(0.1, rel=0.02)
+        assert not found.same_shape
 
     def test_of_a_control_that_never_came_to_a_sample_nothing_is_said(self) -> None:
         """Its worker may die in the first round, or that round may be dropped; the others' figures stand."""
@@ -114,33 +117,31 @@ class TestPairs:
         group = group_of(quick)
         group.controls[0].failed = WorkerFailed("crashed", "it died")
         group.controls[0].samples.clear()
-        assert summarise([group]) == []
-        assert quick.result.versus is not None
-        assert quick.result.versus.speedup == pytest.approx(2, rel=0.02)
+        found, controls = judge([group])
+        assert controls == []
+        assert found[quick].speedup == pytest.approx(2, rel=0.02)
 
     def test_what_went_wrong_since_is_left_out(self) -> None:
         wrong, right = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 0.5)
         group = group_of(wrong, right)
-        wrong.result.status = "mismatch"
+        wrong.status = "mismatch"
         group.keep_right()
-        summarise([group])
-        assert wrong.result.versus is None
-        assert right.result.versus is not None
+        assert versus(group, wrong) is None
+        assert versus(group, right) is not None
 
     def test_a_baseline_that_went_wrong_is_compared_with_nothing(self) -> None:
         right = sampled(timed("avx"), 0.5)
         group = group_of(right)
-        group.rows[0].result.status = "mismatch"
+        group.rows[0].status = "mismatch"
         group.keep_right()
         assert (group.rows, group.baseline) == ([right], None)
-        assert summarise([group]) == []
-        assert right.result.versus is None
+        assert judge([group]) == ({}, [])
 
     @pytest.mark.parametrize("threads", [(1, 2, 4), (4, 2, 1), (None, 4)])
     def test_the_baseline_is_the_one_on_the_most_threads(self, threads: tuple[int | None, ...]) -> None:
         rows = [timed() for _ in threads]
         for row, number in zip(rows, threads, strict=True):
-            row.result.threads = number
+            row.threads = number
         (group,) = groups(rows)
         assert group.baseline is rows[threads.index(4)]
 
@@ -152,11 +153,11 @@ class MadeUpPool:
         self.runners: list[tuple[Any, ...]] = []
         self.deeds: list[tuple[str, int]] = []
         self._fails_at = fails_at
-        for deed in "check", "sample":
+        for deed in "try_once", "sample":
             monkeypatch.setattr(RunningRow, deed, lambda row, deed=deed: self._do(deed, row))
 
     def runner_of(self, row: RunningRow, copy: int) -> Runner:
-        self.runners.append((row.result.backend, row.target, row.result.threads, copy))
+        self.runners.append((row.spec.backend, row.target, row.threads, copy))
         return cast(Runner, len(self.runners))
 
     def _do(self, deed: str, row: RunningRow) -> None:
@@ -179,9 +180,9 @@ class TestControls:
         controls = bench.controls_of(group)
         assert [of[0] for of in bench.runners] == ["numpy"] * 2
         assert [of[-1] for of in bench.runners] == [1, 2], "each has a worker of its own"
-        assert bench.deeds == [("check", 1), ("sample", 1), ("check", 2), ("sample", 2)]
+        assert bench.deeds == [("try_once", 1), ("sample", 1), ("try_once", 2), ("sample", 2)]
         assert [(each.repetitions, each.warm_up, each.samples) for each in controls] == [(7, 3, {})] * 2
-        assert all(each.result is not baseline.result for each in controls)
+        assert all(each.notes is not baseline.notes for each in controls), "what is noted of one is not of the other"
 
     @pytest.mark.parametrize("fails_at", range(4))
     def test_if_one_fails_there_is_none(self, fails_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +235,7 @@ class TestRounds:
     def rounds_of(self, monkeypatch: pytest.MonkeyPatch, group: Group) -> dict[str, int]:
         """How many rounds each backend had."""
         run(watch(monkeypatch, group, itertools.repeat([])), group)
-        return {row.result.backend: len(row.samples) for row in group.rows}
+        return {row.spec.backend: len(row.samples) for row in group.rows}
 
     def test_a_decided_row_ends_and_the_others_go_on_beside_their_baseline(
         self, monkeypatch: pytest.MonkeyPatch

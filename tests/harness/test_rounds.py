@@ -17,6 +17,7 @@ from py_backends.harness.running_row import SAMPLES_TO_CONDEMN, RunningRow, call
 from py_backends.kernel_text import KernelText
 from py_backends.results import report as results
 from py_backends.results.check import Verdict
+from py_backends.results.spec import Spec
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner, Sample
 
@@ -160,8 +161,8 @@ class RightCase:
 
 
 def timed(runner: MadeUpRunner) -> RunningRow:
-    row = results.Row("vecadd", "avx", "cpu", "tuned", "float32", {"n": 1}, "ok")
-    made = RunningRow(row.spec, row, Target("cpu"), cast(KernelText, object()))
+    spec = Spec("vecadd", "avx", "cpu", "tuned", "float32", (1,))
+    made = RunningRow(spec, Target("cpu"), cast(KernelText, object()), sizes=(1,), status="ok")
     return made.on(cast(Runner, runner), cast(Case, None))
 
 
@@ -215,7 +216,7 @@ class TestSettling:
         few = 3 if right else 3 + SAMPLES_TO_CONDEMN
         assert runner.asked == [(1, 0)] * 3 + [(3, 20)] * few
         assert row.repetitions == (10_000 if right else 20)
-        assert row.result.status == ("ok" if right else "impossible")
+        assert row.status == ("ok" if right else "impossible")
 
 
 class TestOneRound:
@@ -233,4 +234,4 @@ class TestOneRound:
         row.repetitions = 3
         row.samples[0] = row.sample()
         row.check_timed()
-        assert row.result.status == status
+        assert row.status == status

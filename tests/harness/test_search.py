@@ -15,7 +15,7 @@ from py_backends.contract import Target
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
-from py_backends.results.report import Row
+from py_backends.results.spec import Spec
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner, Sample
 
@@ -32,8 +32,9 @@ class Sizes:
 
 
 def timed(backend: str, size: int) -> RunningRow:
-    row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": size}, "ok")
-    return RunningRow(row.spec, row, Target("cpu"), None).on(cast(Runner, None), cast(Case, Sizes((size,))))
+    spec = Spec("vecadd", backend, "cpu", "lecture", "float32", (size,))
+    row = RunningRow(spec, Target("cpu"), None, sizes=(size,), status="ok")
+    return row.on(cast(Runner, None), cast(Case, Sizes((size,))))
 
 
 def groups_of(backends: Sequence[str]) -> list[Group]:
@@ -56,7 +57,7 @@ def search(
         if not chosen:
             return number
         for row in chosen:
-            (size,), backend = row.case.sizes, row.result.backend
+            (size,), backend = row.case.sizes, row.spec.backend
             noise = math.exp(0.01 * generator.standard_normal())
             kernel, whole = (times.get(backend, lambda _: 1.0)(size) * noise for times in (kernels, wholes))
             row.samples[number] = Sample(upload=0.0, kernel=kernel, download=0.0, end_to_end=whole, drain=0.0)
@@ -65,7 +66,7 @@ def search(
 
 def rounds_at(groups: Sequence[Group], backend: str) -> dict[int, int]:
     """How many rounds a backend had at each size that it came to."""
-    rows = [row for group in groups for row in group.rows if row.result.backend == backend]
+    rows = [row for group in groups for row in group.rows if row.spec.backend == backend]
     return {row.case.sizes[0]: len(row.samples) for row in rows if row.samples}
 
 

@@ -19,7 +19,6 @@ from py_backends.harness import estimates as estimating
 from py_backends.harness.estimates import Estimates
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, fair_caps, growing, in_words, least
-from py_backends.results.report import Row
 from py_backends.results.spec import Spec
 from py_backends.workers.runner import Prepared, Runner
 
@@ -283,15 +282,15 @@ def rows_for(monkeypatch: pytest.MonkeyPatch, runners: Mapping[str, MadeUpRunner
     def decided(budget: float) -> dict[str, Any]:
         rows = []
         for backend in runners:
-            result = Row("matmul", backend, "cpu", "lecture", "float32", dict.fromkeys("mnk", 1024), "skipped")
+            spec = Spec("matmul", backend, "cpu", "lecture", "float32", (1024,) * 3)
             text: Any = SimpleNamespace(kernel="matmul", variant="lecture", text="")
-            rows.append(RunningRow(result.spec, result, Target("cpu"), text))
+            rows.append(RunningRow(spec, Target("cpu"), text, sizes=spec.sizes))
         pool: Any = SimpleNamespace(
-            case=lambda _, sizes, *__, **___: sizes, runner_of=lambda row, *_: runners[row.result.backend]
+            case=lambda _, sizes, *__, **___: sizes, runner_of=lambda row, *_: runners[row.spec.backend]
         )
         found = Estimates(pool, budget, lambda *_: None).of(rows)
         estimating.shorten(found, 32, budget)
-        return {row.result.backend: row.result.shape["m"] for row in rows}
+        return {row.spec.backend: row.sizes[0] for row in rows}
 
     return decided
 

@@ -21,7 +21,7 @@ import py_backends as pb
 from py_backends.contract import Target
 from py_backends.harness.failures import fail
 from py_backends.harness.running_row import RunningRow
-from py_backends.results.report import Row
+from py_backends.results.spec import Spec
 from py_backends.system import interpreter, temporary
 from py_backends.system.channel import Channel
 from py_backends.system.shared_memory import SharedMemory
@@ -183,8 +183,8 @@ class TestTooManyFiles:
             resource.setrlimit(resource.RLIMIT_NOFILE, (free + more, hard))
             with pytest.raises(OSError, match="open files") as raised:
                 SharedMemory.create(100)
-            row = Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 9}, "skipped")
-            fail(RunningRow(row.spec, row, Target("cpu"), None, controls=False), raised.value)
+            row = RunningRow(Spec("vecadd", "numpy", "cpu", "lecture", "float32", (9,)), Target("cpu"), None)
+            fail(row, raised.value)
             assert "ulimit -n" in str(row.fix)
 
     def test_descriptors_that_were_lost_on_their_way_say_so(self) -> None:

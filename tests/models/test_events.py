@@ -26,7 +26,8 @@ from py_backends.contract import Array, Buffer, Device, Target
 from py_backends.harness.case import Case
 from py_backends.harness.running_row import RunningRow
 from py_backends.kernel_text import KernelText
-from py_backends.results.report import Report, Row
+from py_backends.results.report import Report
+from py_backends.results.spec import Spec
 from py_backends.system import caches
 from py_backends.workers import flush as flushing
 from py_backends.workers.runner import Runner, Sample, _arguments
@@ -120,13 +121,13 @@ def settled(drains: Sequence[float]) -> RunningRow:
     later = itertools.cycle(drains)
     case: Any = None
     text = registry.kernel_texts("vecadd", "opencl")["lecture"]
-    result = Row("vecadd", "opencl", "one", "lecture", "float32", {"n": 1000}, "ok")
+    spec = Spec("vecadd", "opencl", "one", "lecture", "float32", (1000,))
 
     def sample(*_: Any, **__: Any) -> Sample:
         return Sample(upload=0.0, kernel=1e-7, download=0.0, end_to_end=1e-4, drain=next(later), clock=1e-4)
 
     runner: Any = SimpleNamespace(cold=False, sample=sample)
-    timed = RunningRow(result.spec, result, Target("one"), text).on(runner, case)
+    timed = RunningRow(spec, Target("one"), text, sizes=spec.sizes, status="ok").on(runner, case)
     timed.settle()
     return timed
 
@@ -139,7 +140,7 @@ def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
 @pytest.mark.parametrize(("drains", "status"), [([0.0, 0.1, 0.1], "ok"), ([0.1], "impossible")])
 def test_a_wait_that_does_not_wait_shows_in_every_sample(drains: list[float], status: str) -> None:
     """A busy machine makes some downloads longer: a row was `impossible` on it that is right when it is alone."""
-    assert settled(drains).result.status == status
+    assert settled(drains).status == status
 
 
 def test_both_medians_are_over_the_same_launches() -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_backends import registry
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import rate, with_verdicts
 from py_backends.results.report import Report, Row, Speedup
@@ -25,15 +24,19 @@ BASIS = "float32"
 class Choice:
     """The measurements of a backend in one number format.
 
-    bytes: the fewest that one run has to move.
     over_float32: the speed-up over the same backend in float32; None for float32 itself, and without such a row.
     percent_of_peak: of the multiply-adds in its own format; None if that peak is not known.
     """
 
     row: Row
-    bytes: int
     over_float32: Speedup | None
     percent_of_peak: float | None
+
+    @property
+    def bytes(self) -> int:
+        """The fewest that one run has to move."""
+        assert self.row.work, "it was timed"
+        return self.row.work.bytes
 
     @property
     def relative_error(self) -> float | None:
@@ -63,7 +66,7 @@ def _ordered(rows: Sequence[Row], report: Report) -> list[Choice]:
     for row in rows:
         best[_who(row)] = max(best.get(_who(row), 0.0), rate(row))
     ordered = sorted(rows, key=lambda row: (-best[_who(row)], _who(row), -_bits(row)))
-    return [Choice(row, _bytes(row), over.get(id(row)), percent_of_peak(row, report.ceilings)) for row in ordered]
+    return [Choice(row, over.get(id(row)), percent_of_peak(row, report.ceilings)) for row in ordered]
 
 
 def _who(row: Row) -> tuple[str, str]:
@@ -78,7 +81,3 @@ def _where(row: Row) -> tuple[str, str | None]:
 
 def _bits(row: Row) -> int:
     return 8 * np.dtype(row.dtype).itemsize
-
-
-def _bytes(row: Row) -> int:
-    return registry.problem(row.kernel).bytes(tuple(row.shape.values()), np.dtype(row.dtype))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from py_backends.commands.formats.analysis import Choice, choices
 from py_backends.commands.formats.table import error, over_float32
-from py_backends.display import layout, style, units
+from py_backends.display import layout, style
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import rate
 from py_backends.results.report import Report
@@ -44,7 +44,7 @@ def describe(report: Report) -> str:
 
 def _in_words(choice: Choice) -> str:
     """Its rate, the error, and how many times as fast as in float32."""
-    said = f"{choice.row.dtype} {units.figure(rate(choice.row))} {layout.unit(choice.row.kernel)}"
+    said = f"{choice.row.dtype} {layout.speed(choice.row)}"
     over = f", {over_float32(choice)} of float32" if choice.over_float32 else ""
     return f"{said} (error {error(choice)}{over})"
 
@@ -78,7 +78,7 @@ def _draw(axes: Axes, title: str, lines: Lines) -> None:
     named.set_xticks([_place(choice) for choice in longest], [choice.row.dtype for choice in longest], rotation=40)
     named.set_xticks([], minor=True)
     axes.set_xlabel("error against float64, of inputs that were not yet rounded: further right is less exact")
-    axes.set_ylabel(layout.unit(longest[0].row.kernel))
+    axes.set_ylabel(layout.unit(longest[0].row))
     axes.set_title(title, loc="left", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 

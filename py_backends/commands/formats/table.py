@@ -45,7 +45,7 @@ def header(found: Sequence[Choice]) -> tuple[str, ...]:
         "variant",
         "format",
         "moved",
-        layout.unit(found[0].row.kernel),
+        layout.unit(found[0].row),
         "over float32",
         "of peak",
         "error",

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from py_backends import registry
 from py_backends.commands.ladder.plan import baselines, chains, is_narrower, is_of, ladders
 from py_backends.contract import Ladder, Rung
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import rate, row_ratio, speedup, with_verdicts
+from py_backends.results.ratios import rate, rate_of, row_ratio, speedup, with_verdicts
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.roofline import percent_of_peak
 
@@ -146,6 +145,6 @@ def _why_not(rows: Sequence[Row]) -> str:
 
 def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:
     over_first = None if first is None or first is row else speedup(row, first, row_ratio(row, first), None)
-    of_arithmetic = registry.problem(row.kernel).rate == "gflops"
+    of_arithmetic = rate_of([row]) == "gflops"
     percent = percent_of_peak(row, report.ceilings) if of_arithmetic else row.percent_of_ceiling
     return Step(rung, row, over_first, over_below, percent)

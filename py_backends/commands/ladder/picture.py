@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from py_backends.commands.ladder.analysis import Climb, Step, climbs
 from py_backends.commands.ladder.table import first, idea, published, share_of, title
 from py_backends.display import layout, style, units
-from py_backends.results.ratios import rate
 from py_backends.results.report import Report
 
 if TYPE_CHECKING:
@@ -118,10 +117,9 @@ def _times(step: Step) -> float:
 
 
 def _measured(step: Step) -> str:
-    kernel = step.row.kernel
     times = f"{units.figure(step.over_first.speedup)}x" if step.over_first else "1x"
-    said = _with_percent(times, step.percent_of_peak, share_of(kernel))
-    return f"{said}, {units.figure(rate(step.row))} {layout.unit(kernel)}"
+    said = _with_percent(times, step.percent_of_peak, share_of(step.row))
+    return f"{said}, {layout.speed(step.row)}"
 
 
 def _with_percent(said: str, share: float | None, of: str = "peak") -> str:

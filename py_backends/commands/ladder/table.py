@@ -50,7 +50,7 @@ def header(climb: Climb) -> tuple[str, ...]:
     is_first = (row.backend, row.variant) == (rung.backend, rung.variant)
     smaller = f" at {units.short_shape(row.shape)}" if is_first and row.shape != climb.shape else ""
     over = f"over {first(climb.ladder)}{smaller}"
-    unit = layout.unit(climb.kernel)
+    unit = layout.unit(row)
     published = ("published",) if climb.ladder.source else ()
     return (
         "rung",
@@ -58,16 +58,16 @@ def header(climb: Climb) -> tuple[str, ...]:
         "variant",
         "at",
         unit,
-        f"of {share_of(climb.kernel)}",
+        f"of {share_of(row)}",
         over,
         "over the rung below",
         *published,
     )
 
 
-def share_of(kernel: str) -> str:
+def share_of(row: Row) -> str:
     """What a share refers to: the peak, or the ceiling at the kernel's arithmetic intensity."""
-    return "peak" if layout.unit(kernel) == "GFLOP/s" else "ceiling"
+    return "peak" if layout.unit(row) == "GFLOP/s" else "ceiling"
 
 
 def first(ladder: Ladder) -> str:

@@ -57,7 +57,7 @@ def _in_two(lines: Iterable[list[Row | None]]) -> bool:
 
 def _beside(workload: Workload, lines: dict[Spec, list[Row | None]]) -> Beside:
     made = [Line(spec, [_cell(row) if row else None for row in rows]) for spec, rows in _by_rate(lines)]
-    return Beside(workload.title, layout.unit(workload.kernel), made)
+    return Beside(workload.title, layout.unit(*(row for rows in lines.values() for row in rows if row)), made)
 
 
 def _by_rate(lines: dict[Spec, list[Row | None]]) -> list[tuple[Spec, list[Row | None]]]:

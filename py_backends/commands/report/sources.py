@@ -99,8 +99,7 @@ def _speed(report: str, row: Row) -> Speed:
     at = report, row.target, row.dtype, units.shape(row.shape.values()), row.threads
     if row.rate is None or row.timed is None:
         return Speed(*at, row.status, "", "")
-    said = f"{units.figure(rate(row))} {layout.unit(row.kernel)}"
-    return Speed(*at, units.duration(row.timed.median), said, comparison.versus(row))
+    return Speed(*at, units.duration(row.timed.median), layout.speed(row), comparison.versus(row))
 
 
 def highlighted(text: KernelText, marked: Collection[int] = ()) -> Markup:

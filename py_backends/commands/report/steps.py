@@ -17,7 +17,6 @@ from py_backends.contract import Ladder, Rung
 from py_backends.display import layout, units
 from py_backends.kernel_text import KernelText
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import rate
 from py_backends.results.report import Report
 
 
@@ -80,9 +79,9 @@ def _figures(rung: Rung, its: Sequence[Climb]) -> Iterator[str]:
 def _figure(step: Step, climb: Climb) -> str:
     """Its rate, with the size if it is another one, its share, and how many times as fast it is as the step before."""
     at = f" at {units.short_shape(step.row.shape)}" if step.row.shape != climb.shape else ""
-    said = [f"{units.figure(rate(step.row))} {layout.unit(climb.kernel)}{at}"]
+    said = [f"{layout.speed(step.row)}{at}"]
     if step.percent_of_peak is not None:
-        said.append(f"{units.percent(step.percent_of_peak)} of {share_of(climb.kernel)}")
+        said.append(f"{units.percent(step.percent_of_peak)} of {share_of(step.row)}")
     if step.over_below:
         said.append(over_below(step.over_below))
     return ", ".join(said)

@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from py_backends import registry
-from py_backends.contract import Problem
 from py_backends.harness.sizing import grown
 from py_backends.results.ratios import in_common
 from py_backends.results.report import Report, Row
@@ -152,23 +151,22 @@ def _curves(report: Report, kind: str) -> Iterator[Curve]:
         growth = {count: 1 if kind == STRONG else count for count in counts}
         wanted = {n: replace(spec, threads=n, sizes=grown(problem, spec.sizes, times)) for n, times in growth.items()}
         several = [
-            found[wanted[n]]
-            for n in counts
-            if wanted[n] in found and _work_fits(problem, one, found[wanted[n]], growth[n])
+            found[wanted[n]] for n in counts if wanted[n] in found and _work_fits(one, found[wanted[n]], growth[n])
         ]
         if curve := _curve(kind, one, several):
             yield curve
 
 
-def _work(problem: Problem, row: Row) -> int:
-    return problem.work(tuple(row.shape[name] for name in problem.parameters))
+def _amount(row: Row) -> int:
+    assert row.work, "it has samples, so it ran"
+    return row.work.amount
 
 
-def _work_fits(problem: Problem, one: Row, row: Row, times: int) -> bool:
+def _work_fits(one: Row, row: Row, times: int) -> bool:
     """Whether a row did about `times` the work of the row on one thread. The budget may have shortened either."""
     if times == 1:
         return row.shape == one.shape
-    return abs(_work(problem, row) / (times * _work(problem, one)) - 1) <= _SIMILAR_WORK
+    return abs(_amount(row) / (times * _amount(one)) - 1) <= _SIMILAR_WORK
 
 
 def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
@@ -176,8 +174,7 @@ def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
     rounds = in_common(*(row.kernel_seconds for row in (one, *several)))
     if not several or not rounds:
         return None
-    problem = registry.problem(one.kernel)
-    rates = np.array([_work(problem, row) for row in (one, *several)])[:, None] / np.array(rounds).T
+    rates = np.array([_amount(row) for row in (one, *several)])[:, None] / np.array(rounds).T
     speedups = rates[1:] / rates[0]
     threads = [row.threads or 1 for row in several]
     found = fit(kind, threads, speedups)

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from py_backends import registry
 from py_backends.commands.sweep.search import KERNEL, MEASURES, WHOLE
 from py_backends.harness.sizing import size_of
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import by_round
+from py_backends.results.ratios import by_round, rate_of
 from py_backends.results.report import Duration, Report, Row
 from py_backends.results.spec import Workload
 from py_backends.results.verdicts import FASTER, UNCLEAR, ratio, verdicts
@@ -55,12 +53,10 @@ class Point:
 
     def rate(self, measure: str) -> float | None:
         """The rate in the kernel's own unit: GFLOP/s or GB/s."""
-        problem, seconds = registry.problem(self.row.kernel), self.duration(measure)
-        if seconds is None or not seconds.median > 0:
+        work, seconds = self.row.work, self.duration(measure)
+        if work is None or seconds is None or not seconds.median > 0:
             return None
-        sizes = problem.equal_sizes(self.size)
-        work = problem.flops(sizes) if problem.rate == "gflops" else problem.bytes(sizes, np.dtype(self.row.dtype))
-        return work / seconds.median / 1e9
+        return (work.flops if work.rate == "gflops" else work.bytes) / seconds.median / 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +111,7 @@ class Sweep:
     @property
     def unit(self) -> str:
         """The name of the rate in the results."""
-        return registry.problem(self.asked.kernel).rate
+        return rate_of(point.row for line in self.lines for point in line.points)
 
 
 def sweeps(report: Report) -> list[Sweep]:
