@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from py_backends.display import layout, units
-from py_backends.display.layout import NOT_RUN, UNSURE, Line, Section, unit, why_unsure
+from py_backends.display.layout import NOT_RUN, UNSURE, Column, Line, Section, unit, why_unsure
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import rate
 from py_backends.results.report import FAILURES, Control, Duration, Report, Row, Speedup
 from py_backends.results.spec import Workload
 
-_HEADER = ("backend", "target", "variant", "kernel", "")
-_DROPPED = (9, 8, 6, 5, 4, 2, 1)
-"""The columns that a narrow terminal drops: all but the backend, the time and the comparison."""
 _RULES = {"bitwise": "every row bit for bit", "componentwise": "every row within its error bound"}
 _MUCH_LONGER = 1.5
 """From this ratio on, a note says that launch and wait take time of their own."""
@@ -34,15 +31,6 @@ def sections(report: Report) -> list[Section]:
 def _section(workload: Workload, group: Sequence[Row], report: Report) -> Section:
     name = _namer(group)
     judged_by = next((row.work.rule for row in group if row.work), "")
-    baseline = next((row.versus.baseline for row in group if row.versus), None)
-    header = (
-        *_HEADER,
-        unit(*group),
-        "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
-        f"vs {baseline}" if baseline else "",
-        "end to end",
-        "error/bound",
-    )
     # Sorts by rate, which at one shape is by time. A size of 0 leaves no work and so no rate, only time.
     timed = [(row, row.timed) for row in group if row.rate and row.timed]
     timed.sort(key=lambda pair: (-rate(pair[0]), pair[1].median))
@@ -52,8 +40,7 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
     return Section(
         workload.title,
         _RULES.get(judged_by, judged_by),
-        header,
-        rows=[_cells(row, kernel, report) for row, kernel in timed],
+        _columns(rows, [kernel for _, kernel in timed], group, report),
         lines=[_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)],
         footnotes=[
             *_alone(rows, group),
@@ -64,9 +51,23 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
             *_where_arrays_lie(rows, report),
             *(_of_control(control) for control in report.control if any(_is_for(control, row) for row in group)),
         ],
-        right=range(3, len(header)),
-        dropped=_DROPPED,
     )
+
+
+def _columns(rows: Sequence[Row], kernels: Sequence[Duration], group: Sequence[Row], report: Report) -> list[Column]:
+    """A narrow terminal keeps the backend, the time and the comparison."""
+    baseline = next((row.versus.baseline for row in group if row.versus), None)
+    has_ceiling = any(row.percent_of_ceiling is not None for row in group)
+    return [
+        *layout.names(rows, target=7, variant=6),
+        Column("kernel", [units.duration(kernel.median) for kernel in kernels]),
+        Column("", [units.spread(kernel.median, kernel.low, kernel.high) for kernel in kernels], 5),
+        Column(unit(*group), [units.figure(rate(row)) for row in rows], 4),
+        Column("of ceiling" if has_ceiling else "", [_of_ceiling(row, report) for row in rows], 3),
+        Column(f"vs {baseline}" if baseline else "", [versus(row) for row in rows]),
+        Column("end to end", [_end_to_end(row) for row in rows], 2),
+        Column("error/bound", [_error(row) for row in rows], 1),
+    ]
 
 
 def _namer(rows: Iterable[Row]) -> Callable[[Row], str]:
@@ -152,22 +153,6 @@ def _other_shapes(rows: Sequence[Row], name: Callable[[Row], str]) -> Iterator[s
         yield f"* compared by rate: {short.backend} ran at {units.shape(short.shape.values())}"
 
 
-def _cells(row: Row, kernel: Duration, report: Report) -> tuple[str, ...]:
-    whole = row.seconds.end_to_end if row.seconds else None
-    return (
-        row.backend,
-        row.target,
-        row.variant,
-        units.duration(kernel.median),
-        units.spread(kernel.median, kernel.low, kernel.high),
-        units.figure(rate(row)),
-        _of_ceiling(row, report),
-        versus(row),
-        units.duration(whole.median) if whole else "",
-        _error(row),
-    )
-
-
 def _of_ceiling(row: Row, report: Report) -> str:
     if row.percent_of_ceiling is None:
         return ""
@@ -189,6 +174,10 @@ def versus(row: Row) -> str:
 
 def _other_shape(row: Row) -> bool:
     return row.versus is not None and not row.versus.same_shape
+
+
+def _end_to_end(row: Row) -> str:
+    return units.duration(row.seconds.end_to_end.median) if row.seconds and row.seconds.end_to_end else ""
 
 
 def _error(row: Row) -> str:

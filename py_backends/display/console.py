@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from py_backends.display import layout
-from py_backends.display.layout import Remark, Section
+from py_backends.display.layout import Column, Remark, Section
 from py_backends.results.report import Report
 from py_backends.system import streams
 
@@ -78,7 +78,7 @@ def print_section(section: Section, out: Console) -> None:
     print_parts([part for part in parts if part], out)
     cells = [section.header, *section.rows] if section.rows else []
     names = [line.names for line in section.lines]
-    kept = _columns_that_fit(cells, names, section.dropped, out.width)
+    kept = _columns_that_fit(cells, names, _dropped(section.columns), out.width)
     widths = [_width([*cells, *names], column) for column in range(_NAMES)] if names else []
     shown: list[Table | Text] = [_rows(section, kept, widths)] if section.rows else []
     shown += [_lines(section, kept, widths)] if section.lines else []
@@ -123,6 +123,12 @@ def print_remarks(title: str, remarks: Sequence[Remark], out: Console) -> None:
     out.print(Padding(table, (0, 0, 0, _INDENT)))
 
 
+def _dropped(columns: Sequence[Column]) -> list[int]:
+    """The columns that a narrow terminal drops, in this order."""
+    order = [(column.drop, at) for at, column in enumerate(columns) if column.drop is not None]
+    return [at for _, at in sorted(order)]
+
+
 def _columns_that_fit(
     cells: Sequence[Sequence[str | Text]], names: Sequence[Sequence[str]], dropped: Sequence[int], width: int
 ) -> list[int]:
@@ -146,8 +152,8 @@ def _rows(section: Section, kept: Sequence[int], widths: Sequence[int]) -> Table
     table = plain_table(show_header=True)
     for column in kept:
         table.add_column(
-            section.header[column],
-            justify="right" if column in section.right else "left",
+            section.columns[column].title,
+            justify="right" if section.columns[column].right else "left",
             min_width=widths[column] if column < len(widths) else None,
             no_wrap=True,
         )

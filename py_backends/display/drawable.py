@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from py_backends.number_formats import DTYPES
 from py_backends.results.report import Report, Row
 
 _LONGEST_NAME = 48
@@ -12,7 +13,7 @@ _LONGEST_NAME = 48
 def drawable(report: Report) -> Report:
     """The report in a form that pictures can draw.
 
-    Rows without their work are left out. Dollar signs in names are
+    Rows without a result are left out. Dollar signs in names are
     escaped, since matplotlib expects a formula between two of them. Long names are shortened, so that a picture has
     room for them.
     """
@@ -21,8 +22,8 @@ def drawable(report: Report) -> Report:
 
 
 def known(report: Report) -> Report:
-    """The report without rows that do not know their work: those that never ran, and those of earlier versions."""
-    return replace(report, rows=[row for row in report.rows if row.work])
+    """The report without rows that have no result, or a format that this version has not."""
+    return replace(report, rows=[row for row in report.rows if row.work and row.dtype in DTYPES])
 
 
 def _kept(text: str) -> str:
@@ -31,5 +32,5 @@ def _kept(text: str) -> str:
 
 
 def _named(row: Row) -> Row:
-    backend, target, variant = map(_kept, (row.backend, row.target, row.variant))
-    return replace(row, backend=backend, target=target, variant=variant, device=row.device and _kept(row.device))
+    short = {name: _kept(getattr(row, name)) for name in ("kernel", "backend", "target", "variant")}
+    return replace(row, **short, device=row.device and _kept(row.device))

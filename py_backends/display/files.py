@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from py_backends.display import comparison, layout, remarks, units
 from py_backends.display.layout import Section
 from py_backends.results.report import Report, Row
 
-_COLUMNS = (
-    "kernel", "backend", "target", "variant", "dtype", "shape", "requested", "status", "finished",
-    "reason", "fix", "note", "device",
-    "check.passed", "check.rule", "check.error_over_bound",
-    "threads",
-    "seconds.prepare", "seconds.upload", "seconds.download", "seconds.release",
-    "seconds.kernel.median", "seconds.kernel.low", "seconds.kernel.high", "seconds.kernel.minimum",
-    "seconds.kernel.samples", "seconds.end_to_end.median", "seconds.end_to_end.low", "seconds.end_to_end.high",
-    "seconds.end_to_end.minimum", "seconds.end_to_end.samples", "seconds.first_launch",
-    "seconds.clock.median", "seconds.clock.low", "seconds.clock.high", "seconds.clock.minimum", "seconds.clock.samples",
-    "rate.gflops", "rate.gbytes_per_second", "percent_of_ceiling",
-    "versus.baseline", "versus.speedup", "versus.low", "versus.high", "versus.same_shape", "versus.verdict",
-    "versus.rounds", "versus.converged", "check.relative_error", "estimated_seconds", "kept",
-)  # fmt: skip
+
+def _places(of: type[Any]) -> Iterator[str]:
+    """The place of each figure in an object of results: "status", "seconds.kernel.median". Lists are left out."""
+    types = get_type_hints(of)
+    for field in fields(of):
+        kinds = get_args(types[field.name]) if isinstance(types[field.name], UnionType) else (types[field.name],)
+        parts = next((kind for kind in kinds if is_dataclass(kind)), None)
+        if parts:
+            yield from (f"{field.name}.{part}" for part in _places(parts))
+        elif not any(get_origin(kind) is list for kind in kinds):
+            yield field.name
+
+
+_COLUMNS = tuple(_places(Row))
 """The columns of CSV, with the place of each figure in the JSON of a row."""
 
 
@@ -66,7 +69,7 @@ def _field(row: Row, column: str) -> Any:
 
 
 def _markdown_table(section: Section) -> list[str]:
-    rule = ["---:" if column in section.right else "---" for column in range(len(section.header))]
+    rule = ["---:" if column.right else "---" for column in section.columns]
     rows = (section.header, rule, *section.rows)
     return ["| " + " | ".join(_escape(str(cell)) for cell in row) + " |" for row in rows] + [""]
 

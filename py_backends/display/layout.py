@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,24 +33,52 @@ _SIGNALS = {"steal": "while the host took CPUs away", "others": "while other pro
 """The signals of interference in words."""
 
 
-@dataclass
-class Section:
-    """A table under its title.
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
 
-    rows: each has a cell for every column of the header.
-    lines: rows of a comparison that have no time, below the others.
-    right: the right-aligned columns; the others are left-aligned.
-    dropped: the columns that a narrow terminal drops, in this order.
+    cells: one for each row of the table.
+    drop: in which order a narrow terminal drops it, the lowest first; None for one that stays.
+    right: whether it is right-aligned.
     """
 
     title: str
-    subtitle: str = ""
-    header: Sequence[str] = ()
-    rows: Sequence[Sequence[str | Text]] = ()
+    cells: Sequence[str | Text]
+    drop: int | None = None
+    right: bool = True
+
+
+def names(rows: Sequence[Any], variant: int | None = None, target: int | None = None) -> list[Column]:
+    """The first columns of most tables: who computed each row. The others say in which order they are dropped."""
+    return [
+        Column("backend", [row.backend for row in rows], right=False),
+        Column("target", [row.target for row in rows], target, right=False),
+        Column("variant", [row.variant for row in rows], variant, right=False),
+    ]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table under its title.
+
+    lines: rows of a comparison that have no time, below the others.
+    """
+
+    title: str
+    subtitle: str
+    columns: Sequence[Column]
     lines: Sequence[Line] = ()
     footnotes: Sequence[str] = ()
-    right: Container[int] = ()
-    dropped: Sequence[int] = ()
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The titles of the columns."""
+        return tuple(column.title for column in self.columns)
+
+    @property
+    def rows(self) -> list[tuple[str | Text, ...]]:
+        """The cells, row by row."""
+        return list(zip(*(column.cells for column in self.columns), strict=True))
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ class Speedup:
 
     low, high: the 95% interval of the median of the ratios; None with too few rounds.
     same_shape: False if the row ran at another shape than the baseline. Then rates are compared.
-    verdict: `same`, `faster`, `slower` or `unclear`: see `verdicts`. None in results of an earlier version.
+    verdict: `same`, `faster`, `slower` or `unclear`: see `verdicts`. None where none was looked for.
     rounds: the number of ratios.
     converged: whether the rounds sufficed for a verdict.
     """

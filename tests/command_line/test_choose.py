@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from commands import run_command, run_here
+from made_rows import with_work
 from rich.console import Console
 from simulated_choices import simulated
 
@@ -53,7 +54,7 @@ def row(
     middle = float(np.median(samples))
     made.kernel_seconds = samples
     made.seconds = Seconds(kernel=Duration(middle, None, None, middle, len(samples)), **phases)
-    return made
+    return with_work(made)
 
 
 def report(*rows: Row) -> Report:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command
+from made_rows import with_work
 from rich.console import Console
 
 from py_backends import registry
 from py_backends.commands.formats import picture
 from py_backends.commands.formats.analysis import choices
 from py_backends.commands.formats.plan import plan
-from py_backends.commands.formats.table import cells, print_report
+from py_backends.commands.formats.table import columns, print_report
 from py_backends.conformance.formats import limits
 from py_backends.contract import Target
 from py_backends.display import style
@@ -40,7 +41,7 @@ def row_of(backend: str, dtype: str, gflops: float, **others: Any) -> Row:
     made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
     made.rate, made.kernel_seconds = Rate(gflops, 1.0), (seconds * np.exp(noise)).tolist()
     made.percent_of_ceiling = others.pop("percent", 50.0)
-    return made
+    return with_work(made)
 
 
 def report_of(*rows: Row) -> Report:
@@ -50,6 +51,7 @@ def report_of(*rows: Row) -> Report:
         for kind, size, unit, rate in (
             ("multiply_adds", None, "gflops", peak),
             ("stored_additions", 10**6, "gbytes_per_second", 50.0),
+            ("stored_copies", 10**6, "gbytes_per_second", 50.0),
         )
     ]
     return Report("2026-01-01", "0.1.0", {"cpu": "a CPU"}, {"seed": 1}, list(rows), ceilings=ceilings)
@@ -95,7 +97,8 @@ def test_the_peak_is_that_of_the_format() -> None:
 def test_cells() -> None:
     """Bytes of 16-bit inputs and a float32 result, rate, times float32, per cent of the peak, error."""
     (found,) = choices(REPORT).values()
-    line = next(cells(each) for each in found if (each.row.backend, each.row.dtype) == ("fast", "bfloat16"))
+    (choice,) = (each for each in found if (each.row.backend, each.row.dtype) == ("fast", "bfloat16"))
+    line = tuple(str(column.cells[0]) for column in columns([choice]))
     assert line[:4] == ("fast", "cpu", "tuned", "bfloat16")
     assert line[4] == "2.10 MB"  # 2 x 512 x 512 x 2 bytes and 512 x 512 x 4
     assert line[5] == "400"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_here
+from made_rows import with_work
 from page_commands import PageRuns
 from rich.console import Console
 
@@ -56,7 +57,7 @@ def row_of(backend: str, variant: str, gflops: float, n: int = 800, noise: float
     made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
     made.rate, made.kernel_seconds = Rate(gflops, 1.0), samples.tolist()
     made.requested = cube(800) if n != 800 else None
-    return replace(made, **others)
+    return with_work(replace(made, **others))
 
 
 def moving_row(backend: str, variant: str, gbytes_per_second: float) -> Row:
@@ -65,7 +66,7 @@ def moving_row(backend: str, variant: str, gbytes_per_second: float) -> Row:
     seconds = 2 * 8 * 4096**2 / gbytes_per_second / 1e9
     made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
     made.rate = Rate(0.0, gbytes_per_second)
-    return made
+    return with_work(made)
 
 
 def rows_of() -> list[Row]:
@@ -365,7 +366,7 @@ class TestPlan:
         assert runs < usual
         target = SimpleNamespace(emulated=False)
         rows: list[Any] = [
-            SimpleNamespace(result=row_of(name, "lecture", 1.0), target=target, controls=True)
+            SimpleNamespace(spec=row_of(name, "lecture", 1.0).spec, target=target, controls=True)
             for name in ("cpp", "numpy")
         ]
         cpp, numpy = rows

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from commands import CLONE, run_here, run_python
 from conftest import Comparison, chromium
+from made_rows import with_work
 
 from py_backends import registry
 from py_backends.commands.report.page import page
@@ -43,7 +44,8 @@ def timed(backend: str, seconds: float, verdict: str, **others: Any) -> Row:
     made.seconds = Seconds(1e-4, 3e-5, 1e-5, duration(seconds), duration(1.1 * seconds), 2e-4, None, 1e-6)
     made.rate = Rate(4e-3 / seconds, 0.048 / seconds)
     made.versus = Speedup("numpy", 1.6e-3 / seconds, 1.0, 2.0, True, verdict, 30, True)
-    return replace(made, **others)
+    made.shape = others.pop("shape", VECTOR)
+    return replace(with_work(made), **others)
 
 
 def report(*more: Row, created: str = "2026-11-21T09:00:00+00:00") -> Report:
@@ -379,8 +381,8 @@ class TestCommand:
             ("null", "holds no results of a comparison"),
             ("[" * 100_000, "holds no results of a comparison"),
             ('{"rows": []}', "holds no results of a comparison"),
-            ('{"schema_version": 1, "rows": {}}', "holds no results of a comparison"),
-            ('{"schema_version": 2}', "has the schema version 2, but only 1 is supported"),
+            ('{"schema_version": 2, "rows": {}}', "holds no results of a comparison"),
+            ('{"schema_version": 1}', "has the schema version 1, but only 2 is supported"),
             (report().to_json()[:2000], "holds no results of a comparison"),
             (report().to_json().replace('"median": 0.0016,', '"median": NaN,'), "holds no results of a comparison"),
             (report().to_json().replace('["avx2"]', "7").replace('[\n   "avx2"\n  ]', "7"), "holds no results"),

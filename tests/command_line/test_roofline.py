@@ -130,7 +130,7 @@ def test_a_few_rounds_condemn_no_row_and_give_no_per_cent_above_the_ceiling() ->
     row = judged(timed("matmul", (1, 1, 1), [0.1] * 5), 50, 1, PEAK, MEMORY)
     assert (row.status, row.percent_of_ceiling, row.notes) == ("ok", None, [UNCERTAIN])
     below = judged(timed("matmul", (1, 1, 1), [1.0] * 5), 50, 1, PEAK, MEMORY)
-    assert (below.percent_of_ceiling, below.note) == (pytest.approx(50), None)
+    assert (below.percent_of_ceiling, below.notes) == (pytest.approx(50), [])
 
 
 def test_a_figure_within_the_margin_is_none() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command, run_here
+from made_rows import with_work
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -76,7 +77,7 @@ def rows(
         row.threads, row.kernel_seconds = count, list(map(float, samples))
         middle = float(np.median(samples))
         row.seconds = Seconds(kernel=Duration(middle, None, None, middle, rounds))
-        made.append(row)
+        made.append(with_work(row))
     return made
 
 

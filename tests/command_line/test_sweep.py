@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run_command, run_here
+from made_rows import with_work
 from rich.console import Console
 
 from py_backends import registry
@@ -47,7 +48,7 @@ def row(backend: str, at: int, kernel: Sequence[float] = SAME, whole: float = 1.
     made.end_to_end_seconds = list(map(float, whole * noise))
     made.seconds = Seconds(kernel=duration(kernel[0]), end_to_end=duration(whole))
     made.versus = Speedup("numpy", 1.0, 1.0, 1.0, True, "same", ROUNDS, True)
-    return made
+    return with_work(made)
 
 
 def duration(seconds: float) -> Duration:

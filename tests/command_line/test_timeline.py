@@ -15,7 +15,7 @@ from page_commands import PageRuns
 from rich.console import Console
 
 from py_backends.commands.timeline import picture
-from py_backends.commands.timeline.table import HEADER, cells, print_report
+from py_backends.commands.timeline.table import columns, print_report
 from py_backends.display import style
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds
 from py_backends.results.timeline import LAUNCH, MOST_LANES, PHASES, Call, Lane, timelines
@@ -178,7 +178,7 @@ class TestTimelines:
 class TestTable:
     def test_has_every_phase_in_its_unit(self) -> None:
         ((call,),) = [each.calls for each in timelines(report(row("opencl")))]
-        said = dict(zip(HEADER, cells(call), strict=True))
+        said = {column.title: column.cells[0] for column in columns([call])}
         assert said == {
             "backend": "opencl", "target": "cpu", "variant": "tuned", "upload": "3.00 ms", "launch": "1.00 ms",
             "kernel": "4.00 ms", "download": "1.00 ms", "release": "1.00 ms", "rest": "2.00 ms",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command, run_here
+from made_rows import with_work
 from started import started_until
 
 from py_backends import registry
@@ -240,7 +241,7 @@ def row_of(backend: str, variant: str, samples: list[float | None], *, finished:
     row = Row("vecadd", backend, "cpu", variant, "float32", {"n": 1}, "ok", finished=finished)
     row.seconds, row.rate = Seconds(kernel=Duration(seconds, None, None, seconds, 1)), Rate(1 / seconds, 1.0)
     row.kernel_seconds = row.end_to_end_seconds = samples
-    return row
+    return with_work(row)
 
 
 def report_of(*rows: Row, ceilings: list[Ceiling] | None = None) -> Report:

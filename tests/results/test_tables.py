@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from made_rows import with_work
 from rich.text import Text
 
 from py_backends.commands.compare.table import print_report
@@ -25,7 +26,7 @@ def row(backend: str, variant: str = "tuned", *, shape: dict[str, int] = ASKED, 
     fields: dict[str, Any] = {"seconds": seconds, "rate": Rate(10.0, 1.0), "percent_of_ceiling": 65.0} | others
     made = Row("matmul", backend, "cpu", variant, "float32", shape, status, **fields)
     made.requested = None if shape == ASKED else ASKED
-    return made
+    return with_work(made)
 
 
 def report_of(*rows: Row, baseline_at: dict[str, int] = ASKED, rounds: Rounds | None = None) -> Report:

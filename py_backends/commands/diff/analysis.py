@@ -129,7 +129,7 @@ class Difference:
         return [row for row in self.went if row.status == "ok" and is_gone(row)]
 
     def _asked_for(self, row: Row) -> bool:
-        """Whether the new run was asked for the target of a row. Files of earlier versions do not say it."""
+        """Whether the new run was asked for the target of a row. Files of scripts may not say it."""
         request = self.new.settings.get("request")
         targets = request.get("targets", ()) if isinstance(request, Mapping) else ()
         return targets is None or (isinstance(targets, Sequence) and row.target in targets)
@@ -219,18 +219,13 @@ class _Measured:
         return medians[1] / medians[0] * 100 / percent if percent and len(medians) == len(times) else None
 
     def by_round(self, kind: str) -> list[float]:
-        """Its speed in each round. Without stored rounds that can be paired, from the stored summary.
-
-        A resumed file of an earlier version may have rounds of several runs under one number, which cannot be paired.
-        Nothing in the file tells, so no resumed file is paired.
-        """
+        """Its speed in each round. Without stored rounds, from the stored summary."""
         row, versus = self.row, self.row.versus
         if kind == "time" or versus is None:
             told = row.seconds and row.seconds.kernel
             summary = _stand_ins(told.median, told.low, told.high) if told else []
             return _plausible(1 / each for each in _plausible(row.kernel_seconds) or summary)
-        baseline = None if self.run.settings.get("resumed") else self.baseline
-        ratios = _plausible(speedups(row.kernel_seconds, baseline.kernel_seconds) if baseline else ())
+        ratios = _plausible(speedups(row.kernel_seconds, self.baseline.kernel_seconds) if self.baseline else ())
         if ratios and not versus.same_shape:  # only the speed-up accounts for the different work
             ratios = _plausible(each / median(ratios) * versus.speedup for each in ratios)
         return ratios or _stand_ins(versus.speedup, versus.low, versus.high)
@@ -341,7 +336,7 @@ def _settings(old: Report, new: Report) -> Iterator[Setting]:
 
 def _set_up(report: Report) -> dict[tuple[str, str], str]:
     """Settings and machine, by name and part. Only lists and mappings have parts."""
-    state = report.machine.get("state")  # earlier versions wrote none, and other programs may write anything
+    state = report.machine.get("state")  # other programs may write anything, or nothing
     begin = state.get("begin") if isinstance(state, Mapping) else None
     settings = {name: value for name, value in report.settings.items() if name not in _SETTINGS_ASIDE}
     machine = {name: report.machine.get(name) for name in _MACHINE}

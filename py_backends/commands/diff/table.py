@@ -9,16 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from py_backends.commands.diff.analysis import Difference, Pair, Setting
-from py_backends.display import units
+from py_backends.display import layout, units
 from py_backends.display.console import print_parts, print_remarks, print_section
-from py_backends.display.layout import Remark, Section, count
+from py_backends.display.layout import Column, Remark, Section, count
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Row
 from py_backends.results.verdicts import FASTER, SAME, SLOWER, UNCLEAR, WIDEST_SAME
 
 _VERDICTS = {SLOWER: "red", FASTER: "green", UNCLEAR: "yellow", SAME: ""}
 """Verdicts in the order in which readers look for them, with their colours."""
-_HEADER = ("backend", "target", "variant", "kernel", "speed-up", "change", "", "verdict")
 _NOT_JUDGED = {
     "speedup": "",
     "rate": "* by rate alone, ",
@@ -26,8 +25,6 @@ _NOT_JUDGED = {
     None: "not comparable: ",
 }
 """How a row without a verdict was compared. It stands before the reason."""
-_DROPPED = (4, 6, 3, 2, 1)
-"""The columns that a narrow terminal drops, in this order: all but the backend, the change and the verdict."""
 
 
 def print_difference(difference: Difference, out: Console) -> None:
@@ -83,28 +80,35 @@ def _section(group: Sequence[Pair]) -> Section:
     return Section(
         _place(group[0].new),
         f"same: within {100 * WIDEST_SAME:.0f}%",
-        _HEADER,
-        [_cells(pair) for pair in ordered],
+        _columns(ordered),
         footnotes=_footnotes(ordered),
-        right={3, 4, 5, 6},
-        dropped=_DROPPED,
     )
 
 
-def _cells(pair: Pair) -> tuple[str | Text, ...]:
-    rows, new, change = (pair.old, pair.new), pair.new, pair.change
-    return (
-        new.backend,
-        new.target,
-        new.variant,
-        _before_and_now(
-            units.duration(row.seconds.kernel.median) for row in rows if row.seconds and row.seconds.kernel
-        ),
-        _before_and_now(units.figure(row.versus.speedup) for row in rows if row.versus),
-        _change(change.median, pair.kind) if change else "",
-        units.spread(change.median, change.low, change.high) if change else "",
-        Text(pair.verdict or "", style=_VERDICTS[pair.verdict or UNCLEAR]),
+def _columns(pairs: Sequence[Pair]) -> list[Column]:
+    """A narrow terminal keeps the backend, the change and the verdict."""
+    changes = [(pair.change, pair.kind) for pair in pairs]
+    spreads = [units.spread(change.median, change.low, change.high) if change else "" for change, _ in changes]
+    verdicts = [Text(pair.verdict or "", style=_VERDICTS[pair.verdict or UNCLEAR]) for pair in pairs]
+    return [
+        *layout.names([pair.new for pair in pairs], variant=4, target=5),
+        Column("kernel", list(map(_kernels, pairs)), 3),
+        Column("speed-up", list(map(_speedups, pairs)), 1),
+        Column("change", [_change(change.median, kind) if change else "" for change, kind in changes]),
+        Column("", spreads, 2),
+        Column("verdict", verdicts, right=False),
+    ]
+
+
+def _kernels(pair: Pair) -> str:
+    rows = pair.old, pair.new
+    return _before_and_now(
+        units.duration(row.seconds.kernel.median) for row in rows if row.seconds and row.seconds.kernel
     )
+
+
+def _speedups(pair: Pair) -> str:
+    return _before_and_now(units.figure(row.versus.speedup) for row in (pair.old, pair.new) if row.versus)
 
 
 def _before_and_now(figures: Iterable[str]) -> str:

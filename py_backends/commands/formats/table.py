@@ -8,13 +8,9 @@ from rich.console import Console
 
 from py_backends.commands.formats.analysis import BASIS, Choice, choices
 from py_backends.display import console, layout, remarks, units
-from py_backends.display.layout import Section
+from py_backends.display.layout import Column, Section
 from py_backends.results.ratios import rate
 from py_backends.results.report import Report
-
-_DROPPED_NAMES = ("moved", "variant", "of peak", "target")
-"""The columns that a narrow terminal drops, in this order."""
-_RIGHT = frozenset({4, 5, 6, 7, 8})
 
 
 def print_report(report: Report, out: Console) -> None:
@@ -25,47 +21,23 @@ def print_report(report: Report, out: Console) -> None:
 
 def _sections(report: Report) -> Iterator[Section]:
     for title, found in choices(report).items():
-        names = header(found)
-        yield Section(
-            title,
-            "every row within the error bound of its own format",
-            names,
-            [cells(choice) for choice in found],
-            footnotes=list(footnotes(found)),
-            right=_RIGHT,
-            dropped=[names.index(name) for name in _DROPPED_NAMES],
-        )
+        subtitle = "every row within the error bound of its own format"
+        yield Section(title, subtitle, columns(found), footnotes=list(footnotes(found)))
 
 
-def header(found: Sequence[Choice]) -> tuple[str, ...]:
-    """The names of the columns, with the usual unit of the kernel's rate."""
-    return (
-        "backend",
-        "target",
-        "variant",
-        "format",
-        "moved",
-        layout.unit(found[0].row),
-        "over float32",
-        "of peak",
-        "error",
-    )
-
-
-def cells(choice: Choice) -> tuple[str, ...]:
-    """A line under `header`."""
-    row = choice.row
-    return (
-        row.backend,
-        row.target,
-        row.variant,
-        f"*{row.dtype}" if row.requested else row.dtype,
-        units.size(choice.bytes),
-        units.figure(rate(row)),
-        over_float32(choice),
-        "" if choice.percent_of_peak is None else units.percent(choice.percent_of_peak),
-        error(choice),
-    )
+def columns(found: Sequence[Choice]) -> list[Column]:
+    """The rate has the usual unit of the kernel."""
+    rows = [choice.row for choice in found]
+    percents = [choice.percent_of_peak for choice in found]
+    return [
+        *layout.names(rows, variant=2, target=4),
+        Column("format", [f"{'*' if row.requested else ''}{row.dtype}" for row in rows], right=False),
+        Column("moved", [units.size(choice.bytes) for choice in found], 1),
+        Column(layout.unit(*rows), [units.figure(rate(row)) for row in rows]),
+        Column("over float32", [over_float32(choice) for choice in found]),
+        Column("of peak", ["" if percent is None else units.percent(percent) for percent in percents], 3),
+        Column("error", [error(choice) for choice in found]),
+    ]
 
 
 def over_float32(choice: Choice) -> str:

@@ -9,14 +9,10 @@ from rich.console import Console
 from py_backends.commands.ladder.analysis import Climb, Step, climbs
 from py_backends.contract import Ladder, Rung
 from py_backends.display import console, layout, remarks, units
-from py_backends.display.layout import Remark, Section
+from py_backends.display.layout import Column, Remark, Section
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import rate
 from py_backends.results.report import FAILURES, Report, Row, Speedup
-
-_DROPPED_NAMES = ("at", "variant", "of peak", "of ceiling", "GFLOP/s", "GB/s", "published", "backend")
-"""The columns that a narrow terminal drops, in this order."""
-_RIGHT = frozenset({3, 4, 5, 6, 8})
 
 
 def print_report(report: Report, out: Console) -> None:
@@ -26,16 +22,8 @@ def print_report(report: Report, out: Console) -> None:
 
 
 def _section(climb: Climb) -> Section:
-    names = header(climb)
-    return Section(
-        title(climb),
-        "rung by rung" if climb.ladder.source else "step by step",
-        names,
-        [cells(step)[: len(names)] for step in [*climb.steps, *climb.baselines]],
-        footnotes=list(footnotes(climb)),
-        right=_RIGHT,
-        dropped=[names.index(name) for name in _DROPPED_NAMES if name in names],
-    )
+    kind = "rung by rung" if climb.ladder.source else "step by step"
+    return Section(title(climb), kind, _columns(climb), footnotes=list(footnotes(climb)))
 
 
 def title(climb: Climb) -> str:
@@ -44,25 +32,40 @@ def title(climb: Climb) -> str:
     return f"{said}  {climb.ladder.name}" if climb.ladder.name else said
 
 
-def header(climb: Climb) -> tuple[str, ...]:
-    """The names of the columns. That of the speed-up says over what, and at which shape that was measured."""
+def _columns(climb: Climb) -> list[Column]:
+    steps = [*climb.steps, *climb.baselines]
+    rows = [step.row for step in steps]
+    percents = [step.percent_of_peak for step in steps]
+    with_published = [Column("published", list(map(published, steps)), 6)] if climb.ladder.source else []
+    return [
+        Column("rung", [idea(step.rung) if step.rung else "to compare with" for step in steps], right=False),
+        Column("backend", [f"{row.backend} {row.target}" for row in rows], 7, right=False),
+        Column("variant", [row.variant for row in rows], 2, right=False),
+        Column("at", [units.short_shape(row.shape) for row in rows], 1),
+        Column(layout.unit(*rows), [units.figure(rate(row)) for row in rows], 5),
+        Column(
+            f"of {share_of(rows[0])}", ["" if percent is None else units.percent(percent) for percent in percents], 3
+        ),
+        Column(_over_first(climb), list(map(_times_the_first, steps))),
+        Column(
+            "over the rung below",
+            [over_below(step.over_below) if step.over_below else "" for step in steps],
+            right=False,
+        ),
+        *with_published,
+    ]
+
+
+def _over_first(climb: Climb) -> str:
+    """Over what the speed-ups are, and at which shape that was measured."""
     rung, row = climb.ladder.rungs[0], climb.steps[0].row
     is_first = (row.backend, row.variant) == (rung.backend, rung.variant)
     smaller = f" at {units.short_shape(row.shape)}" if is_first and row.shape != climb.shape else ""
-    over = f"over {first(climb.ladder)}{smaller}"
-    unit = layout.unit(row)
-    published = ("published",) if climb.ladder.source else ()
-    return (
-        "rung",
-        "backend",
-        "variant",
-        "at",
-        unit,
-        f"of {share_of(row)}",
-        over,
-        "over the rung below",
-        *published,
-    )
+    return f"over {first(climb.ladder)}{smaller}"
+
+
+def _times_the_first(step: Step) -> str:
+    return _speedup(step.over_first) if step.over_first else ("1" if step.rung else "")
 
 
 def share_of(row: Row) -> str:
@@ -74,22 +77,6 @@ def first(ladder: Ladder) -> str:
     """The name of the first rung: its backend, and its variant if the backend has more rungs."""
     rung, *others = ladder.rungs
     return f"{rung.backend} {rung.variant}" if rung.backend in {each.backend for each in others} else rung.backend
-
-
-def cells(step: Step) -> tuple[str, ...]:
-    """A step's line under `header`."""
-    row, rung = step.row, step.rung
-    return (
-        idea(rung) if rung else "to compare with",
-        f"{row.backend} {row.target}",
-        row.variant,
-        units.short_shape(row.shape),
-        units.figure(rate(row)),
-        "" if step.percent_of_peak is None else units.percent(step.percent_of_peak),
-        _speedup(step.over_first) if step.over_first else ("1" if rung else ""),
-        over_below(step.over_below) if step.over_below else "",
-        published(step),
-    )
 
 
 def idea(rung: Rung) -> str:

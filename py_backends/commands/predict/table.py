@@ -9,14 +9,12 @@ from rich.text import Text
 
 from py_backends.commands.predict.analysis import MOST_RANKS, STRONG
 from py_backends.display import console, layout, units
-from py_backends.display.layout import Section
+from py_backends.display.layout import Column, Section
 from py_backends.ranks.costs import COMPUTING, LAUNCH
 from py_backends.ranks.networks import HERE
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Estimate, Prediction, Report
 
-_HEADER = ("ranks", "shape", "time", "efficiency", "communication", "most of it", "memory a rank", "would help most")
-_DROPPED = (5, 1, 6, 7)
 _TITLES = {STRONG: "strong: the same work on more ranks", "weak": "weak: work that grows with the ranks"}
 _OF_A_RANK_ALONE = {COMPUTING, LAUNCH}
 _LEAST_GAIN = 0.02
@@ -79,26 +77,30 @@ def helps(found: Prediction) -> str:
 def _section(group: Sequence[Prediction], memory: float | None) -> Section:
     return Section(
         title(group),
-        header=_HEADER,
-        rows=[_cells(each) for each in group],
+        "",
+        _columns(group),
         footnotes=[*half(group), *_notes(group), *_too_large(group, memory)],
-        right=range(2, 7),
-        dropped=_DROPPED,
     )
 
 
-def _cells(found: Prediction) -> tuple[str, ...]:
+def _columns(group: Sequence[Prediction]) -> list[Column]:
+    efficiencies = [with_interval(each.efficiency, f"{100 * each.efficiency.value:.0f}%") for each in group]
+    return [
+        Column("ranks", [f"{each.ranks:,}" for each in group], right=False),
+        Column("shape", [units.short_shape(each.shape) for each in group], 2, right=False),
+        Column("time", [with_interval(each.seconds, units.duration(each.seconds.value)) for each in group]),
+        Column("efficiency", efficiencies),
+        Column("communication", [f"{100 * each.communicating:.1f}%" for each in group]),
+        Column("most of it", list(map(_largest_part, group)), 1),
+        Column("memory a rank", [units.size(each.bytes_a_rank) for each in group], 3),
+        Column("would help most", list(map(helps, group)), 4, right=False),
+    ]
+
+
+def _largest_part(found: Prediction) -> str:
+    """Of the communication."""
     exchanged = {name: seconds for name, seconds in found.parts.items() if name not in _OF_A_RANK_ALONE and seconds}
-    return (
-        f"{found.ranks:,}",
-        units.short_shape(found.shape),
-        with_interval(found.seconds, units.duration(found.seconds.value)),
-        with_interval(found.efficiency, f"{100 * found.efficiency.value:.0f}%"),
-        f"{100 * found.communicating:.1f}%",
-        max(exchanged, key=exchanged.__getitem__) if exchanged else "",
-        units.size(found.bytes_a_rank),
-        helps(found),
-    )
+    return max(exchanged, key=exchanged.__getitem__) if exchanged else ""
 
 
 def _notes(group: Sequence[Prediction]) -> Iterator[str]:

@@ -8,15 +8,11 @@ from typing import Any
 from rich.console import Console
 
 from py_backends.display import console, layout, remarks, units
-from py_backends.display.layout import UNSURE, Section, why_unsure
+from py_backends.display.layout import UNSURE, Column, Section, why_unsure
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Ceiling, Report
 from py_backends.results.roofline import WHAT_MOVES, Point, Roofline, rooflines
 
-ROOFS = ("roof", "", "", "binds")
-POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")
-_DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
-"""The columns that a narrow terminal drops, in this order."""
 _DRAM = "DRAM"
 _KINDS = {"additions": "", "copies": "copying ", "reads": "reading "}
 """How the name of a bandwidth begins, by what moves."""
@@ -38,31 +34,29 @@ def _sections(report: Report) -> Iterator[Section]:
         yield Section(
             f"ceilings  {roofline.dtype}",
             ("" if threads is None else f"on {layout.count(threads, 'thread')}, ") + "measured in the same rounds",
-            ROOFS,
-            list(roofs(roofline, report.machine)),
+            roofs(roofline, report.machine),
             footnotes=list(roof_notes(roofline, report.machine)),
-            right={1, 2},
-            dropped=(2, 3),
         )
         for title, points in groups(roofline.points):
-            yield Section(
-                title,
-                header=header(points),
-                rows=[cells(point) for point in points],
-                footnotes=footnotes(points, report),
-                right={3, 4, 5, 6},
-                dropped=_DROPPED,
-            )
+            yield Section(title, "", _columns(points), footnotes=footnotes(points, report))
 
 
-def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A line for each ceiling under `ROOFS`: its name, rate, half the width of its interval, and what it limits."""
-    for peak in roofline.peaks:
-        yield roof_name(peak, machine), f"{units.figure(peak.rate)} GFLOP/s", _spread(peak), ""
-    for each in roofline.bandwidths:
-        binds = f"below {units.figure(roofline.ridge(each))} FLOP/byte"
-        name = roof_name(each, machine, roofline.from_memory)
-        yield name, f"{units.figure(each.rate)} GB/s", _spread(each), binds
+def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> list[Column]:
+    """For each ceiling its name, rate, half the width of its interval, and what it limits."""
+    peaks, bandwidths = roofline.peaks, roofline.bandwidths
+    binds = [f"below {units.figure(roofline.ridge(each))} FLOP/byte" for each in bandwidths]
+    return [
+        Column("roof", [roof_name(each, machine, roofline.from_memory) for each in (*peaks, *bandwidths)], right=False),
+        Column(
+            "",
+            [
+                *(f"{units.figure(peak.rate)} GFLOP/s" for peak in peaks),
+                *(f"{units.figure(each.rate)} GB/s" for each in bandwidths),
+            ],
+        ),
+        Column("", [units.spread(each.rate, each.low, each.high) for each in (*peaks, *bandwidths)], 1),
+        Column("binds", ["" for _ in peaks] + binds, 2, right=False),
+    ]
 
 
 def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collection[int] = ()) -> str:
@@ -90,24 +84,17 @@ def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
         yield title, sorted(group, key=lambda point: -point.percent)
 
 
-def header(points: Sequence[Point]) -> tuple[str, ...]:
-    """`POINTS` for the points of a group. The rate of a kernel that only moves is in GB/s."""
-    return POINTS if points[0].intensity else tuple("GB/s" if name == "GFLOP/s" else name for name in POINTS)
-
-
-def cells(point: Point) -> tuple[str, ...]:
-    """A point's line under `POINTS`."""
-    row = point.row
-    return (
-        row.backend,
-        row.target,
-        row.variant,
-        f"*{units.figure(point.intensity)}" if row.requested else units.figure(point.intensity),
-        units.figure(point.rate),
-        units.figure(point.attainable),
-        of_ceiling(point),
-        point.bound,
-    )
+def _columns(points: Sequence[Point]) -> list[Column]:
+    """The rate of a kernel that only moves is in GB/s."""
+    intensities = [f"{'*' if point.row.requested else ''}{units.figure(point.intensity)}" for point in points]
+    return [
+        *layout.names([point.row for point in points], variant=1, target=4),
+        Column("FLOP/byte", intensities, 2),
+        Column("GFLOP/s" if points[0].intensity else "GB/s", [units.figure(point.rate) for point in points]),
+        Column("attainable", [units.figure(point.attainable) for point in points], 3),
+        Column("of ceiling", [of_ceiling(point) for point in points]),
+        Column("bound by", [point.bound for point in points], right=False),
+    ]
 
 
 def of_ceiling(point: Point) -> str:
@@ -122,10 +109,6 @@ def footnotes(points: Sequence[Point], report: Report) -> list[str]:
     if any(point.unsure for point in points):
         notes.append(f"{UNSURE} {why_unsure(report)}")
     return notes
-
-
-def _spread(ceiling: Ceiling) -> str:
-    return units.spread(ceiling.rate, ceiling.low, ceiling.high)
 
 
 def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:

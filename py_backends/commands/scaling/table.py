@@ -10,13 +10,10 @@ from rich.console import Console
 
 from py_backends.commands.scaling.analysis import STRONG, Curve, Point, curves
 from py_backends.display import console, remarks, units
-from py_backends.display.layout import Section
+from py_backends.display.layout import Column, Section
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report, Row
 
-_NAMES = ("backend", "target", "variant")
-_OF_RANKS = ("communication", "sent / bound")
-_P = "p (95% interval)"
 _TITLES = {STRONG: "strong: the same work on more threads", "weak": "weak: work that grows with the threads"}
 _LAWS = {
     STRONG: "Amdahl: speed-up = 1 / ((1 - p) + p / n), at most 1 / (1 - p)",
@@ -121,55 +118,47 @@ def _missed(point: Point) -> str:
 
 
 def _section(group: Sequence[Curve]) -> Section:
-    counts = sorted({point.threads for curve in group for point in curve.points})
-    strong = group[0].kind == STRONG
-    ranks = any(curve.points[-1].row.communication for curve in group)
-    header = (
-        *_NAMES,
-        "1 thread",
-        *(f"n = {count}" for count in counts),
-        "efficiency",
-        *(_OF_RANKS if ranks else ()),
-        _P,
-        *(["predicted limit"] if strong else ()),
-    )
-    columns = range(len(header))
-    first, last = len(_NAMES) + 1, len(_NAMES) + len(counts)
-    of_ranks = range(last + 2, header.index(_P))
-    return Section(
-        title(group),
-        _LAWS[group[0].kind],
-        header,
-        [_cells(curve, counts, strong=strong, ranks=ranks) for curve in sorted(group, key=_by_speed)],
-        footnotes=list(notes(group)),
-        right=columns[3:],
-        # A narrow terminal keeps the backend, the speed-up with most threads and p. Of the others, it keeps longest
-        # what tells the curves of a backend apart, and what cannot be computed from the rest.
-        dropped=[2, 3, *range(first, last), *(columns[-1:] if strong else ()), last + 1, 1, *of_ranks],
-    )
+    columns = _columns(sorted(group, key=_by_speed))
+    return Section(title(group), _LAWS[group[0].kind], columns, footnotes=list(notes(group)))
+
+
+def _columns(group: Sequence[Curve]) -> list[Column]:
+    """A narrow terminal keeps the backend, the speed-up with most threads and p.
+
+    Of the others, it keeps longest what tells the curves of a backend apart, and what cannot be computed from the rest.
+    """
+    *fewer, most = counts = sorted({point.threads for curve in group for point in curve.points})
+    by_count = {
+        count: [next((point for point in curve.points if point.threads == count), None) for curve in group]
+        for count in counts
+    }
+    last_rows = [curve.points[-1].row for curve in group]
+    of_ranks = [
+        Column("communication", list(map(communicating, last_rows)), 7),
+        Column("sent / bound", list(map(over_bound, last_rows)), 8),
+    ]
+    return [
+        Column("backend", [curve.row.backend for curve in group], right=False),
+        Column("target", [curve.target for curve in group], 6, right=False),
+        Column("variant", [curve.row.variant for curve in group], 1, right=False),
+        Column("1 thread", list(map(_alone, group)), 2),
+        *(Column(f"n = {count}", list(map(_speedup, by_count[count])), 3) for count in fewer),
+        Column(f"n = {most}", list(map(_speedup, by_count[most]))),
+        Column("efficiency", list(map(efficiency, group)), 5),
+        *(of_ranks if any(row.communication for row in last_rows) else []),
+        Column("p (95% interval)", list(map(part, group))),
+        *([Column("predicted limit", list(map(limit, group)), 4)] if group[0].kind == STRONG else []),
+    ]
 
 
 def _by_speed(curve: Curve) -> float:
     return -curve.points[-1].speedup
 
 
-def _cells(curve: Curve, counts: Sequence[int], *, strong: bool, ranks: bool) -> tuple[str, ...]:
-    row = curve.row
-    kernel = row.timed
-    by_count = {point.threads: point for point in curve.points}
-    star = "*" if row.requested else ""
-    most = curve.points[-1].row
-    return (
-        row.backend,
-        curve.target,
-        row.variant,
-        star + units.duration(kernel.median) if kernel else "",
-        *(_speedup(by_count.get(count)) for count in counts),
-        efficiency(curve),
-        *([communicating(most), over_bound(most)] if ranks else []),
-        part(curve),
-        *([limit(curve)] if strong else []),
-    )
+def _alone(curve: Curve) -> str:
+    """The time of one thread."""
+    kernel = curve.row.timed
+    return f"{'*' if curve.row.requested else ''}{units.duration(kernel.median)}" if kernel else ""
 
 
 def _speedup(point: Point | None) -> str:

@@ -125,7 +125,7 @@ def _sweep(asked: Workload, points: Sequence[Point], report: Report) -> Sweep:
     baseline = next((point.row.versus.baseline for point in points if point.row.versus), None)
     lines = grouped((point.row.spec.implementation, point) for point in points)
     problem = registry.problem(asked.kernel)
-    caches = report.machine.get("cache_bytes") or {}  # files of earlier versions have none
+    caches = report.machine.get("cache_bytes") or {}  # some machines do not tell
     return Sweep(
         asked,
         baseline,

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from py_backends.commands.sweep.analysis import Crossover, Line, Point, Sweep, sweeps
 from py_backends.commands.sweep.search import KERNEL, MEASURES, WHOLE
-from py_backends.display import console, remarks, units
-from py_backends.display.layout import Remark, Section
+from py_backends.display import console, layout, remarks, units
+from py_backends.display.layout import Column, Remark, Section
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.summary import FEW_ROUNDS
 from py_backends.results.grouping import grouped
@@ -18,7 +18,6 @@ from py_backends.results.report import Report, Row
 
 RATE, TIME = "rate", "time"
 WORDS = {KERNEL: "kernel alone", WHOLE: "whole calls, upload and download counted"}
-_NAMES = ("backend", "target", "variant")
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PLAIN_UP_TO = 9999
 
@@ -79,27 +78,21 @@ def _without_few_rounds(note: str | None) -> str | None:
 
 def _of_measure(sweep: Sweep, measure: str, figure: str) -> Section:
     unit = units.RATES[sweep.unit] if figure == RATE else "time"
-    header = (*_NAMES, *map(size, sweep.sizes))
-    first, last = len(_NAMES), len(header) - 1
-    by_best = sorted(sweep.lines, key=lambda line: -max(point.rate(measure) or 0.0 for point in line.points))
+    lines = sorted(sweep.lines, key=lambda line: -max(point.rate(measure) or 0.0 for point in line.points))
+    values = [{point.size: value(point, measure, figure) for point in line.points} for line in lines]
+    write, sizes = units.figure if figure == RATE else units.duration, sweep.sizes
     # A narrow terminal drops every other size before it drops more. The first and the last size stay.
-    between = [*range(first + 1, last, 2), *range(first + 2, last, 2)]
+    between = [*sizes[1:-1:2], *sizes[2:-1:2]]
+    order = {at: number for number, at in enumerate(between, start=1)}
+    figures = {at: ["" if (known := of.get(at)) is None else write(known) for of in values] for at in sizes}
     return Section(
         f"{sweep.asked.title}  {WORDS[measure]}",
         f"{unit} by size",
-        header,
-        [_cells(line, sweep, measure, figure) for line in by_best],
-        right=range(first, last + 1),
-        dropped=[2, *between, 1],
+        [
+            *layout.names(lines, variant=0, target=len(sizes)),
+            *(Column(size(at), cells, order.get(at)) for at, cells in figures.items()),
+        ],
     )
-
-
-def _cells(line: Line, sweep: Sweep, measure: str, figure: str) -> tuple[str, ...]:
-    """The names of a line, and its figure at each size; empty where there is none."""
-    values = {point.size: value(point, measure, figure) for point in line.points}
-    write = units.figure if figure == RATE else units.duration
-    figures = ("" if (known := values.get(at)) is None else write(known) for at in sweep.sizes)
-    return line.backend, line.target, line.variant, *figures
 
 
 def value(point: Point, measure: str, figure: str) -> float | None:
@@ -126,14 +119,15 @@ def _at(row: Row) -> str:
 
 
 def _of_crossovers(sweep: Sweep) -> Section:
+    lines = [line for line in sweep.lines if not line.is_baseline]
     return Section(
         f"{sweep.asked.title}  faster than {sweep.baseline}, and at every larger size measured",
         "size from which on",
-        (*_NAMES, WORDS[KERNEL], WORDS[WHOLE]),
         [
-            (line.backend, line.target, line.variant, *(crossover(line.crossover(measure)) for measure in MEASURES))
-            for line in sweep.lines
-            if not line.is_baseline
+            *layout.names(lines, variant=1, target=2),
+            *(
+                Column(WORDS[measure], [crossover(line.crossover(measure)) for line in lines], right=False)
+                for measure in MEASURES
+            ),
         ],
-        dropped=[2, 1],
     )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from py_backends.display import console, remarks, units
-from py_backends.display.layout import Section
+from py_backends.display import console, layout, remarks, units
+from py_backends.display.layout import Column, Section
 from py_backends.results.report import Report
 from py_backends.results.timeline import (
     FIRST_LAUNCH,
@@ -22,10 +22,9 @@ from py_backends.results.timeline import (
     timelines,
 )
 
-HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
-"""`rest` is what a measured call takes beyond its phases. `not kernel` is the part of the call outside its kernel."""
-_DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, REST, PREPARE, "release", "launch", "variant", "download", "upload")))
+_DROPPED = (FIRST_LAUNCH, REST, PREPARE, "release", "launch", "variant", "download", "upload")
 """The columns that a narrow terminal drops, in this order."""
+_ORDER = {name: at for at, name in enumerate(_DROPPED)}
 
 
 def print_report(report: Report, out: Console) -> None:
@@ -37,30 +36,33 @@ def _section(timeline: Timeline) -> Section:
     return Section(
         timeline.asked.title,
         "medians of the phases of one call",
-        HEADER,
-        [cells(call) for call in timeline.calls],
+        columns(timeline.calls),
         footnotes=footnotes(timeline.calls),
-        right=range(3, len(HEADER)),
-        dropped=_DROPPED,
     )
 
 
-def cells(call: Call) -> tuple[str, ...]:
-    """A call's line under `HEADER`. A cell is empty if that phase was not measured."""
-    row = call.row
-    phases = [units.duration(call.phases[phase]) if phase in call.phases else "" for phase in PHASES]
-    if call.shortened:
-        phases[PHASES.index(KERNEL)] = f"*{phases[PHASES.index(KERNEL)]}"
-    return (
-        row.backend,
-        row.target,
-        row.variant,
-        *phases,
-        "" if call.end_to_end is None else units.duration(call.rest),
-        "" if call.end_to_end is None else units.duration(call.end_to_end),
-        f"{100 * call.outside:.0f}%",
-        *(units.duration(call.once[name]) if name in call.once else "" for name in ONCE),
-    )
+def columns(calls: Sequence[Call]) -> list[Column]:
+    """A cell is empty if that phase was not measured.
+
+    `rest` is what a measured call takes beyond its phases. `not kernel` is the part of the call outside its kernel.
+    """
+    rest = [None if call.end_to_end is None else call.rest for call in calls]
+    return [
+        *layout.names([call.row for call in calls], variant=_ORDER["variant"]),
+        *(Column(phase, [_phase(call, phase) for call in calls], _ORDER.get(phase)) for phase in PHASES),
+        Column(REST, list(map(_duration, rest)), _ORDER[REST]),
+        Column("end to end", [_duration(call.end_to_end) for call in calls]),
+        Column("not kernel", [f"{100 * call.outside:.0f}%" for call in calls]),
+        *(Column(name, [_duration(call.once.get(name)) for call in calls], _ORDER.get(name)) for name in ONCE),
+    ]
+
+
+def _phase(call: Call, phase: str) -> str:
+    return f"{'*' if call.shortened and phase == KERNEL else ''}{_duration(call.phases.get(phase))}"
+
+
+def _duration(seconds: float | None) -> str:
+    return "" if seconds is None else units.duration(seconds)
 
 
 def footnotes(calls: Sequence[Call]) -> list[str]:
