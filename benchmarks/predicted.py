@@ -18,7 +18,7 @@ from py_backends.commands import _options
 from py_backends.commands._options import Parser
 from py_backends.commands.predict.plan import Request, report
 from py_backends.display import console, layout, units
-from py_backends.display.layout import Section
+from py_backends.display.layout import Column, Section
 from py_backends.harness.compare import compare
 from py_backends.results.report import Estimate, Prediction
 from py_backends.results.spec import Sizes
@@ -33,7 +33,6 @@ SHAPES: dict[str, list[Sizes]] = {
     "matmul": [(256, 256, 256), (512, 512, 512), (1024, 1024, 1024)],
     "attention": [(512, 64, 512), (1024, 64, 1024), (2048, 64, 2048)],
 }
-_HEADER = ("kernel", "shape", "predicted", "interval", "measured", "error", "inside")
 WIDEST, MOST_OFF, MOST_MISSED = 0.25, 0.10, 3
 """What is asked: the half-width of an interval over its figure, the median error, and how many intervals may miss."""
 
@@ -91,22 +90,16 @@ def _pairs(options: argparse.Namespace) -> Iterator[Pair]:
 def _section(pairs: Sequence[Pair]) -> Section:
     return Section(
         f"{RANKS} ranks of one thread on this machine, predicted and measured",
-        header=_HEADER,
-        rows=[_cells(pair) for pair in pairs],
-        right=range(2, 7),
-    )
-
-
-def _cells(pair: Pair) -> tuple[str, ...]:
-    found, error = pair.predicted, pair.error
-    return (
-        f"{found.kernel} {found.variant}",
-        units.short_shape(found.shape),
-        units.duration(found.seconds.value),
-        f"±{100 * half_width(found.seconds):.0f}%",
-        "" if pair.measured is None else units.duration(pair.measured),
-        "" if error is None else f"{100 * error:+.0f}%",
-        "yes" if pair.inside else "no",
+        "",
+        [
+            Column("kernel", [f"{pair.predicted.kernel} {pair.predicted.variant}" for pair in pairs], right=False),
+            Column("shape", [units.short_shape(pair.predicted.shape) for pair in pairs], right=False),
+            Column("predicted", [units.duration(pair.predicted.seconds.value) for pair in pairs]),
+            Column("interval", [f"±{100 * half_width(pair.predicted.seconds):.0f}%" for pair in pairs]),
+            Column("measured", ["" if pair.measured is None else units.duration(pair.measured) for pair in pairs]),
+            Column("error", ["" if pair.error is None else f"{100 * pair.error:+.0f}%" for pair in pairs]),
+            Column("inside", ["yes" if pair.inside else "no" for pair in pairs]),
+        ],
     )
 
 

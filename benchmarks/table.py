@@ -13,7 +13,7 @@ from benchmarks.measure import Reports
 from py_backends import registry
 from py_backends.display import layout, units
 from py_backends.display.console import print_parts, print_remarks, print_section
-from py_backends.display.layout import Remark, Section
+from py_backends.display.layout import Column, Remark, Section
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report
 from py_backends.results.statistics import Median, median
@@ -42,10 +42,9 @@ def print_all(report: Report, figures: Sequence[Figure], reports: Reports, out: 
 
 def goal_sections(figures: Sequence[Figure]) -> Iterator[Section]:
     """A line for each goal: what is asked, what was reached with its interval, and whether that is enough."""
-    header = "who", "ratio", "where", "asked", "figure", "95% interval", "", ""
     for kernel, dtype in dict.fromkeys(each.goal.conditions[:2] for each in figures):
-        lines = [_line(each) for each in figures if each.goal.conditions[:2] == (kernel, dtype)]
-        yield Section(f"{kernel} {dtype}", header=header, rows=lines, right={3, 4, 5}, dropped=(7,))
+        of_kernel = [each for each in figures if each.goal.conditions[:2] == (kernel, dtype)]
+        yield Section(f"{kernel} {dtype}", "", _columns(of_kernel))
 
 
 def missing(figures: Sequence[Figure]) -> list[Remark]:
@@ -85,11 +84,12 @@ def size_sections(figures: Sequence[Figure], reports: Reports) -> Iterator[Secti
 def _by_size(title: str, subtitle: str, lines: Sequence[tuple[str, dict[Size, float]]]) -> Iterator[Section]:
     """A line for each of the names, and a column for each size; nothing where there is no figure."""
     sizes = sorted({size for _, line in lines for size in line}, key=lambda n: n if isinstance(n, tuple) else (n,))
-    rows = [(who, *(units.figure(line[n]) if n in line else "" for n in sizes)) for who, line in lines if line]
-    named = ("x".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in sizes)
+    rows = [(who, line) for who, line in lines if line]
+    named = ["x".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in sizes]
+    figures = [[units.figure(line[n]) if n in line else "" for _, line in rows] for n in sizes]
     if rows:
-        columns = range(1, len(sizes) + 1)
-        yield Section(title, subtitle, ("n", *named), rows, right=set(columns), dropped=tuple(columns))
+        of_sizes = [Column(name, cells, at) for at, (name, cells) in enumerate(zip(named, figures, strict=True))]
+        yield Section(title, subtitle, [Column("n", [who for who, _ in rows], right=False), *of_sizes])
 
 
 def _title(conditions: Conditions) -> str:
@@ -113,14 +113,28 @@ def _ratios(goal: Goal, rates: Rates) -> dict[Size, float]:
     return found
 
 
-def _line(each: Figure) -> tuple[str | Text, ...]:
-    goal = each.goal
-    asked = "stated" if goal.asked is None else f"{'≤' if goal.at_most else '≥'} {goal.asked:.2f}"
-    named = goal.subject, goal.what, goal.where, asked
+def _columns(figures: Sequence[Figure]) -> list[Column]:
+    goals, values = [each.goal for each in figures], [each.value for each in figures]
+    return [
+        Column("who", [goal.subject for goal in goals], right=False),
+        Column("ratio", [goal.what for goal in goals], right=False),
+        Column("where", [goal.where for goal in goals], right=False),
+        Column("asked", list(map(_asked, goals))),
+        Column("figure", ["" if value is None else f"{value.value:.3f}" for value in values]),
+        Column("95% interval", ["" if value is None else _interval(value) for value in values]),
+        Column("", list(map(_verdict, figures)), right=False),
+        Column("", [each.note or "" if each.value else "" for each in figures], 1, right=False),
+    ]
+
+
+def _asked(goal: Goal) -> str:
+    return "stated" if goal.asked is None else f"{'≤' if goal.at_most else '≥'} {goal.asked:.2f}"
+
+
+def _verdict(each: Figure) -> str | Text:
     if each.value is None:
-        return *named, "", "", "not measured", ""
-    verdict = {True: Text("reached", "green"), False: Text("not reached", "yellow"), None: Text("")}[each.reached]
-    return *named, f"{each.value.value:.3f}", _interval(each.value), verdict, each.note or ""
+        return "not measured"
+    return {True: Text("reached", "green"), False: Text("not reached", "yellow"), None: Text("")}[each.reached]
 
 
 def _interval(value: Median) -> str:

@@ -1,8 +1,9 @@
 from typing import Any, Literal, Protocol, TypeVar, overload
 
+from py_backends.commands._notebook import compare as compare
+from py_backends.commands._notebook import read as read
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable as BackendUnavailable
-from py_backends.harness.compare import compare as compare
 from py_backends.workers.probe import BackendTarget as BackendTarget
 from py_backends.workers.probe import backends as backends
 

@@ -1,11 +1,9 @@
-"""The source of a kernel for one backend, and what its head comment says of its launch."""
+"""The source of a kernel for one backend, and what it declares of its launch."""
 
 from __future__ import annotations
 
 import importlib
 import math
-import os
-import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from py_backends.number_formats import FORMATS
 from py_backends.problem import Problem
+from py_backends.source_head import declarations, files_of, formats
 
 
 @dataclass(frozen=True)
 class WorkItems:
-    """How a kernel's work items cover its result, as its head comment states it:
+    """How a kernel's work items cover its result, as its source declares it:
 
         Work items: n x ceil(m / 4), in groups of 16 x 16
 
@@ -39,7 +39,7 @@ class WorkItems:
         line = cls._LINE.fullmatch(counts)
         names = line[1].split(" x ") if line else []
         if line is None or len(names) != line[2].count("x") + 1 or not all(map(_COUNT.fullmatch, names)):
-            raise ValueError(f"unclear in the kernel's head comment: {counts!r}")
+            raise ValueError(f"unclear below --- in the head comment: {counts!r}")
         return cls(tuple(names), tuple(map(int, line[2].split(" x "))))
 
     def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -100,16 +100,16 @@ NewScratch = Callable[[int, "np.dtype[Any]", int], Any]
 class Stages:
     """The launches of a source: one kernel, or several in order, with scratch memory between them.
 
-    The head comment lists the kernels in the order of their launch. It names a kernel whose name is not that of the
-    source. If launches differ between devices, it names the kind: `a CPU`, `a GPU`, or `AMX` for tiles of a CPU:
+    A source declares the kernels in the order of their launch (see `source_head`). It names a kernel whose name is not
+    its own. If launches differ between devices, it names the kind: `a CPU`, `a GPU`, or `AMX` for tiles of a CPU:
 
         Work items of pack on a CPU: ceil(n / 128), in groups of 1
         Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
         Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
-        Scratch on a CPU: ceil(n / 128) * 128 * k elements, or 65536 where n <= 128 and m <= 84
+        Scratch on a CPU: ceil(n / 128) * 128 * k elements of Sum, or 65536 where n <= 128 and m <= 84
 
     With scratch memory, each kernel takes a pointer to it between the output and the sizes. Its elements have the type
-    of sums, `Sum`.
+    of sums, `Sum`, or that of NumPy's name.
 
     A source may be launched again and again, once for each unit of a number of its kernel, or once for several:
 
@@ -123,52 +123,60 @@ class Stages:
 
     kernels: tuple[tuple[str, WorkItems], ...]
     scratch: str | None = None
+    scratch_dtype: str | None = None
     bounded: Bounded | None = None
     repeat: Repeat | None = None
 
-    _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
-        r"^\W*Work items(?: of (\w+))?(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE
+    _NAME: ClassVar[re.Pattern[str]] = re.compile(
+        r"(Work items(?: of (?P<kernel>\w+))?|Scratch|Repeat|Formats|Order)(?: on (?:a )?(?P<device>\w+))?"
     )
-    _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE)
-    _REPEAT: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Repeat: (.*)$", re.MULTILINE)
     _UNITS: ClassVar[re.Pattern[str]] = re.compile(r"(\w+)(?:, up to ([1-9]\d*) a launch)?")
     _ELEMENTS: ClassVar[re.Pattern[str]] = re.compile(
-        r"(.*) elements(?:, or ([1-9]\d*) where (\w+ <= \d+(?: and \w+ <= \d+)*))?"
+        r"(.*) elements of (\w+)(?:, or ([1-9]\d*) where (\w+ <= \d+(?: and \w+ <= \d+)*))?"
     )
 
     @classmethod
     def parse(cls, text: str, kernel: str, device: str | None = None) -> Stages:
-        """Parse the lines for a kind of device. Raises ValueError if they are missing or unclear.
+        """Parse what a source declares for a kind of device. Raises ValueError if that is missing or unclear.
 
-        kernel: the name of a kernel that its line does not name.
-        device: `CPU`, `GPU` or `AMX`; None for lines that hold on all.
+        kernel: the name of a kernel that its declaration does not name.
+        device: `CPU`, `GPU` or `AMX`; None for what holds on all.
         """
-        kernels = tuple(
-            (line[1] or kernel, WorkItems.parse(line[3]))
-            for line in cls._WORK_ITEMS.finditer(text)
-            if line[2] in (None, device)
-        )
+        kernels, of_once = list[tuple[str, WorkItems]](), dict[str, str]()
+        for said, value in declarations(text):
+            name = cls._NAME.fullmatch(said)
+            if name is None:
+                raise ValueError(f"unknown below --- in the head comment: {said!r}")
+            if name["device"] not in (None, device):
+                continue
+            if name[1].startswith("Work items"):
+                kernels.append((name["kernel"] or kernel, WorkItems.parse(value)))
+            elif name[1] in of_once:
+                raise ValueError(f"twice below --- in the head comment: {said!r}")
+            else:
+                of_once[name[1]] = value
         if not kernels:
-            raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
-        repeat = cls._repeat(text)
-        scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
-        if not scratch:
-            return cls(kernels, repeat=repeat)
-        line = cls._ELEMENTS.fullmatch(scratch[0])
-        if len(scratch) > 1 or line is None or not _COUNT.fullmatch(line[1]):
-            raise ValueError(f"unclear in the kernel's head comment: {scratch!r}")
-        return cls(kernels, line[1], Bounded.parse(line[2], line[3]) if line[2] else None, repeat)
+            raise ValueError("the head comment lacks 'Work items: ..., in groups of ...', below a line ---")
+        return cls(tuple(kernels), *cls._scratch(of_once.get("Scratch")), cls._repeat(of_once.get("Repeat")))
 
     @classmethod
-    def _repeat(cls, text: str) -> Repeat | None:
-        said: list[str] = cls._REPEAT.findall(text)
-        units = cls._UNITS.fullmatch(said[0]) if said else None
-        if said and (len(said) > 1 or units is None):
-            raise ValueError(f"unclear in the kernel's head comment: {said!r}")
+    def _scratch(cls, said: str | None) -> tuple[str | None, str | None, Bounded | None]:
+        if said is None:
+            return None, None, None
+        line = cls._ELEMENTS.fullmatch(said)
+        if line is None or not _COUNT.fullmatch(line[1]) or line[2] not in (_SUM, *FORMATS):
+            raise ValueError(f"unclear below --- in the head comment: {said!r}")
+        return line[1], line[2], Bounded.parse(line[3], line[4]) if line[3] else None
+
+    @classmethod
+    def _repeat(cls, said: str | None) -> Repeat | None:
+        units = None if said is None else cls._UNITS.fullmatch(said)
+        if said is not None and units is None:
+            raise ValueError(f"unclear below --- in the head comment: {said!r}")
         return Repeat(units[1], int(units[2] or 1)) if units else None
 
     def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
-        """The elements of the scratch memory, of `Problem.sum_dtype`; None without scratch memory."""
+        """The elements of the scratch memory; None without scratch memory."""
         if self.scratch is None:
             return None
         return self.bounded.elements if self.bounded and self.bounded.holds(sizes) else _count(self.scratch, sizes)
@@ -183,7 +191,8 @@ class Stages:
         *inputs, output = buffers
         named = dict(zip(problem.parameters, sizes, strict=True))
         elements = self.scratch_elements(named)
-        own = [] if elements is None else [scratch(elements, problem.sum_dtype(dtype), 0)]
+        element = problem.sum_dtype(dtype) if self.scratch_dtype in (None, _SUM) else np.dtype(self.scratch_dtype)
+        own = [] if elements is None else [scratch(elements, element, 0)]
         if self.repeat is None:
             yield from self._once([*inputs, output, *own], sizes, named)
             return
@@ -236,12 +245,11 @@ def _size(name: str, sizes: Mapping[str, int]) -> int:
         return sizes[name]
     except KeyError:
         there = ", ".join(sizes)
-        raise ValueError(f"the kernel's head comment names a size {name!r}, and its sizes are {there}") from None
+        raise ValueError(f"the head comment names a size {name!r}, and its sizes are {there}") from None
 
 
-_INCLUDE = re.compile(r'^ *# *include "(.+)"', re.MULTILINE)
-_FORMATS = re.compile(r"^\W*Formats: (.*)$", re.MULTILINE)
-_ANY_ORDER = re.compile(r"^\W*Order: any\b", re.MULTILINE)
+_SUM = "Sum"
+"""The type of sums: `Problem.sum_dtype`."""
 
 
 @dataclass(frozen=True)
@@ -272,50 +280,42 @@ class KernelText:
         return "/".join((*folder.split("."), self.variant, self.path.name))
 
     @property
-    def includes(self) -> list[str]:
-        """The files that its `#include "..."` lines name, by their paths for readers."""
-        folder = posixpath.dirname(self.place)
-        return [posixpath.normpath(posixpath.join(folder, name)) for name in _INCLUDE.findall(self.text)]
-
-    @property
     def files(self) -> list[Path]:
         """Its file, and those that it includes, directly or through others; each once, in the order of a reader."""
-        files = [self.path]
-        for file in files:  # which grows meanwhile
-            for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
-                included = Path(os.path.normpath(file.parent / name))
-                if included not in files:
-                    files.append(included)
-        return files
+        return files_of(self.path)
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The number formats that it takes: those that its head comment names, else those of its kernel.
+        """The number formats that it takes: those that it declares, else those of its kernel.
 
         Formats: float32, float64
         """
-        line = _FORMATS.search(self.text)
-        named = tuple(line[1].split(", ")) if line else self.problem.dtypes
+        named = formats(self._declared) or self.problem.dtypes
         return tuple(each for each in self.problem.dtypes if each in named)
 
     @property
     def in_any_order(self) -> bool:
-        """Whether it adds up in an order that differs from call to call, as its head comment says.
+        """Whether it adds up in an order that differs from call to call, as it declares.
 
         Then two calls may differ in their last bits, also on a device that is deterministic.
 
             Order: any, as threads end
         """
-        return _ANY_ORDER.search(self.text) is not None
+        return any(name == "Order" and value.startswith("any") for name, value in self._declared)
+
+    @property
+    def _declared(self) -> list[tuple[str, str]]:
+        try:
+            return declarations(self.text)
+        except ValueError:  # which preparing it tells
+            return []
 
     def stages(self, device: str | None = None) -> Stages:
         """Its launches on a kind of device: `CPU`, `GPU` or `AMX`. Raises ValueError if they do not fit its kernel."""
         stages, problem = Stages.parse(self.text, self.kernel, device), self.problem
         if stages.repeat is not None:
             if stages.repeat.number not in problem.numbers:
-                raise ValueError(
-                    f"the kernel's head comment repeats {stages.repeat.number!r}, which is no number of the kernel"
-                )
+                raise ValueError(f"the head comment repeats {stages.repeat.number!r}, which is no number of the kernel")
             _like_output(problem, problem.default_sizes)
         return stages
 

@@ -40,7 +40,7 @@ _TAKEN: Mapping[str, Collection[str]] = {
     # The word for every name, and markers of pytest: those of a backend's tests are named as the backend.
     BACKENDS: {"all", "browser", "filterwarnings", "parametrize", "skip", "skipif", "timeout", "usefixtures", "xfail"},
     # The word for every name, and what else there is in `py_backends`, where a kernel becomes a function.
-    KERNELS: {"all", "kernels", "backends", "compare", "BackendUnavailable",
+    KERNELS: {"all", "kernels", "backends", "compare", "read", "BackendUnavailable",
               *(module.name for module in pkgutil.iter_modules(py_backends.__path__))},
 }  # fmt: skip
 _OPTIONS = {"backend", "variant", "target", "threads", "out", "to"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -152,6 +152,11 @@ def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
     if plugin is None:
         return None
     return BrokenKernel(f"the problem of {plugin.origin} fails: {plugins.described(failed)}", plugin.fix)
+
+
+def has_kernel(name: str, parameters: Sequence[str]) -> bool:
+    """Whether a kernel of this name with these parameters is here. Results of elsewhere may have others."""
+    return name in kernel_names() and tuple(parameters) == problem(name).parameters
 
 
 def is_kernel(name: str) -> bool:

@@ -5,6 +5,7 @@
 // Memory: a holds the factor and the addend. c has one element a thread, so that the compiler cannot leave out the
 //   work.
 // Edges: only whole steps of all chains are done, and the rest of `count` is not. So make it a multiple of 98,304.
+// ---
 // Formats: float32, float64, float16, bfloat16, int8
 // Formats on amx: float16, bfloat16, int8
 #include <cstdint>

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +13,7 @@ from py_backends.contract import Buffer, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED
+from py_backends.source_head import digest
 from py_backends.system import cpu
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Device(contract.HostDevice):
             where = f"{dtype.name} on {self._instruction_set}"
             raise BackendUnavailable(f"{text.place} has not been compiled for {where}", "make")
         kernel, compiled = self._kernels[key]
-        self.note = None if _hash_of(text) == compiled else f"{text.place} has changed since it was compiled: run make"
+        changed = digest(text.path) != compiled
+        self.note = f"{text.place} has changed since it was compiled: run make" if changed else None
         threads = self._threads
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
@@ -104,9 +105,3 @@ def _kernels(module: str) -> dict[tuple[str, str, str, str], tuple[Kernel, str]]
         (kernel.kernel, kernel.variant, kernel.instruction_set, kernel.dtype): (kernel, kernel.sha256)
         for kernel in _compiled.load(module).kernels()
     }
-
-
-def _hash_of(text: KernelText) -> str:
-    """A hash of a source and all that it includes, as cmake/KernelModule.cmake computes it."""
-    hashes = (hashlib.sha256(file.read_bytes()).hexdigest() for file in text.files)
-    return hashlib.sha256("".join(hashes).encode()).hexdigest()

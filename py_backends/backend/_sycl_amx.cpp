@@ -1,6 +1,7 @@
 // multiply: c = a b, for one tile of each: whether joint_matrix works on this device.
-// Work items: 16, in groups of 16
 // Memory: a has 16 rows of 64 elements. A row of b has 16 columns of 4 rows each, as a tile of AMX wants them.
+// ---
+// Work items: 16, in groups of 16
 #include <sycl/sycl.hpp>
 
 #include <cstdint>

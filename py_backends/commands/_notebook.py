@@ -1,10 +1,12 @@
-"""How results appear in a notebook: the tables that their command prints, and its picture."""
+"""What `py_backends` has for notebooks: results that appear as the tables of their command, and its picture."""
 
 from __future__ import annotations
 
 import html
 import io
+import os
 import zlib
+from pathlib import Path
 
 from rich.console import Console
 
@@ -12,7 +14,9 @@ from py_backends import commands, registry
 from py_backends.commands.compare.table import print_report
 from py_backends.display import comparison, console, remarks, style
 from py_backends.display.drawable import drawable
-from py_backends.results.report import Report, Row
+from py_backends.harness.compare import compare
+from py_backends.number_formats import DTYPES
+from py_backends.results.report import Report, Row, ShownInNotebooks
 
 _COMPARISON, _PICTURE_OF_A_COMPARISON = "compare", "roofline"
 _WIDTH = 120
@@ -21,6 +25,17 @@ _PICTURE = '<div role="img" aria-label="{words}" style="overflow-x: auto; {page}
 _BEHIND = "--page: var(--jp-layout-color0, transparent)"
 """White in a picture becomes the page behind it, in Jupyter or elsewhere."""
 _NO_PICTURE = "<p>No picture: {reason}</p>"
+
+
+__all__ = ["compare", "read"]
+
+
+def read(path: str | os.PathLike[str]) -> Report:
+    """Read the results that a command wrote by `--json`. In a notebook they show themselves.
+
+    Raises ValueError, with one clear line, if the file cannot be read or holds no results.
+    """
+    return Report.read(Path(path))
 
 
 def views() -> list[str]:
@@ -44,7 +59,7 @@ def _printed(results: Report | Row) -> Console:
     out = console.console(file=io.StringIO(), record=True, width=_WIDTH, force_jupyter=False)
     if isinstance(results, Report):
         # A view may compute with the kernels. The table of `compare` shows those too that are missing here.
-        table = commands.part(_command(results), "table") if _has_kernels_of(results) else None
+        table = commands.part(_command(results), "table") if _knows(results) else None
         (table.print_report if table else print_report)(results, out)
         return out
     alone = Report("", "", {}, {}, [results])
@@ -55,8 +70,9 @@ def _printed(results: Report | Row) -> Console:
     return out
 
 
-def _has_kernels_of(report: Report) -> bool:
-    return {row.kernel for row in report.rows} <= {*registry.kernel_names()}
+def _knows(report: Report) -> bool:
+    """Whether its kernels and formats are here."""
+    return all(registry.has_kernel(row.kernel, [*row.shape]) and row.dtype in DTYPES for row in report.rows)
 
 
 def _command(report: Report) -> str:
@@ -79,3 +95,6 @@ def _picture(report: Report) -> str:
     # No two pictures of a notebook may share an id.
     svg = style.svg(figure, f"{name}-{zlib.crc32(report.to_json().encode()):08x}")
     return _PICTURE.format(words=html.escape(picture.describe(shown)), page=_BEHIND, svg=svg)
+
+
+ShownInNotebooks.as_html, ShownInNotebooks.as_text = as_html, as_text

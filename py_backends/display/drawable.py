@@ -13,7 +13,7 @@ _LONGEST_NAME = 48
 def drawable(report: Report) -> Report:
     """The report in a form that pictures can draw.
 
-    Rows without a result are left out. Dollar signs in names are
+    Rows of formats that are missing here are left out. Dollar signs in names are
     escaped, since matplotlib expects a formula between two of them. Long names are shortened, so that a picture has
     room for them.
     """
@@ -22,8 +22,8 @@ def drawable(report: Report) -> Report:
 
 
 def known(report: Report) -> Report:
-    """The report without rows that have no result, or a format that this version has not."""
-    return replace(report, rows=[row for row in report.rows if row.work and row.dtype in DTYPES])
+    """The report without timed rows that do not say their work, and without formats that this version has not."""
+    return replace(report, rows=[row for row in report.rows if (row.work or not row.timed) and row.dtype in DTYPES])
 
 
 def _kept(text: str) -> str:

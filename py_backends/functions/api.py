@@ -1,4 +1,4 @@
-"""The public names of `py_backends`: a function for each kernel, as in `pb.matmul(a, b, backend=...)`, and others."""
+"""A function for each kernel, as in `pb.matmul(a, b, backend=...)`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from py_backends import registry
@@ -17,21 +16,12 @@ from py_backends.functions.dispatch import lookup
 from py_backends.limits import LARGEST_SIZE
 from py_backends.wording import listed, shown
 
-_ELSEWHERE = {"BackendUnavailable": "errors", "backends": "workers.probe", "compare": "harness.compare"}
-"""The modules of the other names. Calling a kernel does not import them."""
 _shortcut_of = shortcuts.get
 """Bound once, since the lookup of a method of an imported name takes 40 ns of a call's 300."""
 
 
-def names() -> list[str]:
-    """Every public name."""
-    return [*_ELSEWHERE, *registry.kernel_names()]
-
-
 def find(name: str) -> Any:
-    """The object `py_backends.NAME`. Raises AttributeError for an unknown name."""
-    if name in _ELSEWHERE:
-        return getattr(import_module(f"py_backends.{_ELSEWHERE[name]}"), name)
+    """The function `py_backends.NAME` of a kernel. Raises AttributeError for an unknown name."""
     if not registry.is_kernel(name):
         raise AttributeError(f"module 'py_backends' has no attribute {name!r}")
     try:

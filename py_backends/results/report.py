@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, cast
 
 import msgspec
 import numpy as np
@@ -22,6 +21,7 @@ from py_backends.system.files import printable, read_text
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A whole number of 64 bits. A file may hold larger ones, which no view could divide."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 SCHEMA_VERSION = 2
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
 """The statuses that make a comparison exit with 1."""
@@ -43,18 +43,18 @@ class Work:
     """
 
     rule: str
-    rate: str
-    flops: Whole
-    bytes: Whole
-    written: Whole
-    amount: Whole
+    rate: Literal["gflops", "gbytes_per_second"]
+    flops: Count
+    bytes: Count
+    written: Count
+    amount: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
     @classmethod
     def of(cls, problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> Work:
         """That of a problem at these sizes, for inputs of a dtype."""
         written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
         of_sizes = problem.flops(sizes), problem.bytes(sizes, dtype), written, problem.work(sizes)
-        return cls(problem.rule, problem.rate, *map(int, of_sizes))
+        return cls(problem.rule, cast(Any, problem.rate), *map(int, of_sizes))
 
 
 @dataclass(frozen=True)
@@ -287,21 +287,17 @@ def by_round(samples: Mapping[int, float]) -> list[float | None]:
 
 
 class ShownInNotebooks:
-    """How notebooks and IPython show a row and a report."""
+    """How notebooks and IPython show a row and a report: by what a room above has set here, else as Python does."""
 
-    def _repr_html_(self) -> str:
-        return str(_notebook().as_html(self))
+    as_html: ClassVar[Callable[[Any], str] | None] = None
+    as_text: ClassVar[Callable[[Any], str]] = repr
+
+    def _repr_html_(self) -> str | None:
+        show = type(self).as_html
+        return None if show is None else show(self)
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        printer.text(_notebook().as_text(self))
-
-
-def _notebook() -> Any:
-    """The module that shows results in notebooks and IPython.
-
-    It is imported by its name and only when needed: commands import results, not the other way round.
-    """
-    return import_module("py_backends.commands._notebook")
+        printer.text(type(self).as_text(self))
 
 
 @dataclass
@@ -443,6 +439,8 @@ class Report(ShownInNotebooks):
                 raise WrongRequest(f"{printable(path)} has the schema version {known}")
             report = msgspec.json.decode(text, type=cls)
             msgspec.convert(report.machine, _Machine)  # raises if a view could not read it
+            if any(row.timed and row.work is None for row in report.rows):
+                raise WrongRequest(f"{printable(path)} has a timed row without its work: run its command again")
         except OSError as error:
             raise WrongRequest(f"{printable(path)} cannot be read: {error.strerror or error}") from error
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

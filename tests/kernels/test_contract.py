@@ -19,12 +19,13 @@ from py_backends.functions import api
 from py_backends.kernel_text import KernelText, Stages, WorkItems
 
 LABEL = r"([A-Z][a-z]+(?: items)?)(?: of \w+)?(?: on a [CG]PU)?: "
-TWO_FORMS = """
+TWO_FORMS = """\
 // Model: a form for each kind of device.
+// ---
 // Work items of pack on a CPU: ceil(m / 84), in groups of 1
 // Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
 // Work items on a GPU: n x m, in groups of 128 x 128
-// Scratch on a CPU: 84 * ceil(m / 84) * k + n elements
+// Scratch on a CPU: 84 * ceil(m / 84) * k + n elements of Sum
 """
 LONGEST_LECTURE = 30
 """Lines of a kernel, without its head comment, includes and imports."""
@@ -75,15 +76,15 @@ class TestWorkItems:
         "text",
         [
             "",
-            "// Work items: n",
-            "// Work items: n, in groups of x",
-            "// Work items: n, in groups of 0",
-            "// Work items: n x m, in groups of 16",
-            "// Work items: n - 1, in groups of 16",
-            "// Work items: ceil(n / 0), in groups of 16",
-            "// Work items of multiply: n",
-            "// Work items on a GPU: n, in groups of 16",
-            "// Work items: floor(n / 4), in groups of 16",
+            "// ---\n// Work items: n",
+            "// ---\n// Work items: n, in groups of x",
+            "// ---\n// Work items: n, in groups of 0",
+            "// ---\n// Work items: n x m, in groups of 16",
+            "// ---\n// Work items: n - 1, in groups of 16",
+            "// ---\n// Work items: ceil(n / 0), in groups of 16",
+            "// ---\n// Work items of multiply: n",
+            "// ---\n// Work items on a GPU: n, in groups of 16",
+            "// ---\n// Work items: floor(n / 4), in groups of 16",
         ],
     )
     def test_what_is_unclear_is_refused(self, text: str) -> None:
@@ -105,20 +106,41 @@ class TestWorkItems:
 
     def test_tiles_of_a_cpu_are_a_form_apart(self) -> None:
         text = (
-            f"{TWO_FORMS}// Work items of tiles on AMX: ceil(m / 32), in groups of 1\n// Scratch on AMX: m elements\n"
+            f"{TWO_FORMS}// Work items of tiles on AMX: ceil(m / 32), in groups of 1\n"
+            "// Scratch on AMX: m elements of Sum\n"
         )
         for device in ("CPU", "GPU"):
             assert Stages.parse(text, "matmul", device) == Stages.parse(TWO_FORMS, "matmul", device)
-        assert Stages.parse(text, "matmul", "AMX") == Stages((("tiles", WorkItems(("ceil(m / 32)",), (1,))),), "m")
+        assert Stages.parse(text, "matmul", "AMX") == Stages(
+            (("tiles", WorkItems(("ceil(m / 32)",), (1,))),), "m", "Sum"
+        )
 
     def test_a_plain_line_holds_on_every_device(self) -> None:
-        assert [
-            Stages.parse("// Work items: n, in groups of 256", "vecadd", device) for device in (None, "CPU", "GPU")
-        ] == [Stages((("vecadd", WorkItems(("n",), (256,))),))] * 3
+        text = "// ---\n// Work items: n, in groups of 256"
+        found = [Stages.parse(text, "vecadd", device) for device in (None, "CPU", "GPU")]
+        assert found == [Stages((("vecadd", WorkItems(("n",), (256,))),))] * 3
+
+    def test_a_declaration_goes_on_in_lines_that_are_indented(self) -> None:
+        text = (
+            "// Model: one.\n// ---\n// Work items: n x\n//   ceil(m / 4), in\n//    groups of 16 x 16\n\n// Scratch: n"
+        )
+        assert Stages.parse(text, "matmul").kernels == (("matmul", WorkItems(("n", "ceil(m / 4)"), (16, 16))),)
+
+    @pytest.mark.parametrize("said", ["Work itmes: n, in groups of 16", "Scratch of n elements", "Order : any"])
+    def test_what_nobody_reads_is_refused(self, said: str) -> None:
+        with pytest.raises(ValueError, match="below --- in the head comment"):
+            Stages.parse(f"// ---\n// Work items: n, in groups of 16\n// {said}\n", "matmul")
+
+    def test_scratch_memory_may_have_a_type_of_its_own(self) -> None:
+        stages = Stages.parse("// ---\n// Work items: n, in groups of 1\n// Scratch: n elements of int32\n", "vecadd")
+        asked: list[tuple[Any, ...]] = []
+        problem = registry.problem("vecadd")
+        list(stages.launches(problem, np.dtype("float16"), ["a", "b", "c"], (5,), lambda *each: asked.append(each)))
+        assert asked == [(5, np.dtype("int32"), 0)]
 
     def test_scratch_memory_may_be_bounded_where_sizes_are_small(self) -> None:
-        line = "Scratch: ceil(n / 8) * 8 * k elements, or 99 where n <= 8 and m <= 4"
-        stages = Stages.parse(f"// Work items: n, in groups of 1\n// {line}\n", "matmul")
+        line = "Scratch: ceil(n / 8) * 8 * k elements of Sum, or 99 where n <= 8 and m <= 4"
+        stages = Stages.parse(f"// ---\n// Work items: n, in groups of 1\n// {line}\n", "matmul")
         elements = [stages.scratch_elements({"m": m, "n": n, "k": 1000}) for m, n in ((4, 8), (5, 8), (4, 9))]
         assert elements == [99, 8000, 16000]
 
@@ -126,15 +148,15 @@ class TestWorkItems:
         "scratch",
         [
             "m * k",
-            "m x k elements",
-            "m elements\n// Scratch: n elements",
-            "m elements, or n where m <= 4",
-            "m elements, or 9 where m < 4",
+            "m x k elements of Sum",
+            "m elements of Sum\n// Scratch: n elements of Sum",
+            "m elements of Sum, or n where m <= 4",
+            "m elements of Sum, or 9 where m < 4",
         ],
     )
     def test_unclear_scratch_memory_is_refused(self, scratch: str) -> None:
         with pytest.raises(ValueError, match="head comment"):
-            Stages.parse(f"// Work items: n, in groups of 1\n// Scratch: {scratch}\n", "matmul")
+            Stages.parse(f"// ---\n// Work items: n, in groups of 1\n// Scratch: {scratch}\n", "matmul")
 
     @pytest.mark.parametrize("text", texts())
     def test_texts_with_work_items_declare_them(self, text: KernelText) -> None:
@@ -196,9 +218,9 @@ class TestLaunches:
     """Of a source that is launched for each step."""
 
     STAGES = Stages.parse(
-        "// Work items of prepare: 1, in groups of 1\n"
+        "// ---\n// Work items of prepare: 1, in groups of 1\n"
         "// Work items of stepped: n, in groups of 2\n"
-        "// Scratch: n elements\n"
+        "// Scratch: n elements of Sum\n"
         "// Repeat: steps\n",
         "stepped",
     )
@@ -234,7 +256,9 @@ class TestLaunches:
 
     @pytest.mark.parametrize(("steps", "told"), [(0, [0]), (1, [1]), (8, [8]), (9, [5, 4]), (20, [7, 7, 6])])
     def test_several_steps_of_a_launch_are_shared_evenly(self, steps: int, told: list[int]) -> None:
-        stages = Stages.parse("// Work items: n, in groups of 1\n// Repeat: steps, up to 8 a launch\n", "stepped")
+        stages = Stages.parse(
+            "// ---\n// Work items: n, in groups of 1\n// Repeat: steps, up to 8 a launch\n", "stepped"
+        )
         buffers = ["factor", "input", "output"]
         launches = list(stages.launches(Stepped(), np.dtype("float32"), buffers, (5, steps), lambda *_: "scratch"))
         assert sorted((each.sizes[1] for each in launches), reverse=True) == told
@@ -242,14 +266,14 @@ class TestLaunches:
 
     @pytest.mark.parametrize("said", ["steps up to 8 a launch", "steps, up to 0 a launch", "steps\n// Repeat: rounds"])
     def test_repeats_that_are_unclear_are_errors(self, said: str) -> None:
-        with pytest.raises(ValueError, match=r"unclear in the kernel's head comment: .*steps"):
-            Stages.parse(f"// Work items: n, in groups of 1\n// Repeat: {said}\n", "stepped")
+        with pytest.raises(ValueError, match=r"(unclear|twice) below --- in the head comment: .*"):
+            Stages.parse(f"// ---\n// Work items: n, in groups of 1\n// Repeat: {said}\n", "stepped")
 
     def test_an_input_that_happens_to_have_the_length_of_the_output_stays(self) -> None:
         class Weighted(Stepped):
             name, signature, default_sizes = "weighted", "(k),(n)->(n)", (5, 2, 2)
 
-        stages = Stages.parse("// Work items: n, in groups of 1\n// Repeat: steps\n", "weighted")
+        stages = Stages.parse("// ---\n// Work items: n, in groups of 1\n// Repeat: steps\n", "weighted")
         buffers = ["weights", "input", "output"]
         for k in (2, 5):
             launches = stages.launches(Weighted(), np.dtype("float32"), buffers, (5, k, 2), lambda *_: "scratch")
@@ -263,7 +287,7 @@ class TestLaunches:
             name, signature, default_sizes = "turned", "(n,m)->(m,n)", (5, 5, 2)
 
         path = tmp_path / "opencl.cl"
-        path.write_text("// Work items: n, in groups of 1\n// Repeat: steps\n", encoding="utf-8")
+        path.write_text("// ---\n// Work items: n, in groups of 1\n// Repeat: steps\n", encoding="utf-8")
         with pytest.raises(ValueError, match="no input has the shape of its output"):
             KernelText(Turned(), "lecture", "opencl", path).stages()
 
@@ -276,7 +300,7 @@ class TestLaunches:
     )
     def test_what_cannot_be_repeated_is_refused(self, tmp_path: Path, problem: Problem, why: str) -> None:
         path = tmp_path / "opencl.cl"
-        path.write_text("// Work items: n, in groups of 1\n// Repeat: rounds\n", encoding="utf-8")
+        path.write_text("// ---\n// Work items: n, in groups of 1\n// Repeat: rounds\n", encoding="utf-8")
         with pytest.raises(ValueError, match=why):
             KernelText(problem, "lecture", "opencl", path).stages()
 

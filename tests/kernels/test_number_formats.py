@@ -116,8 +116,8 @@ def test_there_is_no_row_in_a_format_that_a_kernel_or_a_target_does_not_have() -
     ("line", "dtypes"),
     [
         ("", registry.problem("matmul").dtypes),
-        ("// Formats: float64, float32", ("float32", "float64")),
-        ("# Formats: int8, int4", ("int8",)),
+        ("// ---\n// Formats: float64, float32", ("float32", "float64")),
+        ("# ---\n# Formats: int8, int4", ("int8",)),
     ],
 )
 def test_a_text_says_which_of_its_kernels_formats_it_takes(line: str, dtypes: tuple[str, ...], tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 from commands import LONGEST, Finished, copy_clone, environment
 from plugin_packages import BACKEND, BACKENDS, KERNELS, PROBLEM, install, kernel
 
+import py_backends
 from py_backends import plugins, registry
 from py_backends.errors import BackendUnavailable
 from py_backends.functions import api
@@ -685,7 +686,7 @@ def test_names_that_py_backends_has_are_taken() -> None:
     package = Path(registry.__file__).parent
     modules = {path.stem for path in package.glob("[!_]*.py")}
     folders = {path.parent.name for path in package.glob("*/__init__.py") if not path.parent.name.startswith("_")}
-    assert (modules | folders | set(api._ELSEWHERE) | {"kernels"}) - taken == set()
+    assert (modules | folders | set(py_backends._MODULES) | {"kernels"}) - taken == set()
 
 
 @pytest.mark.parametrize("kernel", registry.kernel_names())

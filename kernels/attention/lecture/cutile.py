@@ -2,11 +2,12 @@
 # Model: a kernel in Python, written for a tile: one block of the GPU has 32 queries and 32 columns of values, and meets
 #   32 keys at a time. The largest scores so far are taken off, so that no exponential overflows. Where larger ones
 #   come, what was summed before is made smaller.
-# Work items: ceil(m / 32) * ceil(d / 32), in groups of 1
 # Memory: every block reads all keys, and its columns of all values. Scores and sums lie in registers. Where d is more
 #   than 32, several blocks compute the same scores.
 # Edges: a tile that reaches past the end of an array has zeros there when it is read, and is cut when it is written.
 #   Keys past the last one, and scores of -infinity, weigh nothing. If all are, 0 / 0 is NaN.
+# ---
+# Work items: ceil(m / 32) * ceil(d / 32), in groups of 1
 
 import cuda.tile as ct
 

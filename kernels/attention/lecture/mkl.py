@@ -3,8 +3,9 @@
 #   takes off each query's largest score, and divides by the sum of weights.
 # Memory: the scores are an array of queries x keys. Some queries at a time keep it in the cache. Both 16-bit formats
 #   have scores and sums in float32. Their weights are rounded to the inputs' format for the second product.
-# Formats: float32, float64, float16, bfloat16
 # Edges: the distance between rows is at least 1, even if rows are empty, as BLAS demands.
+# ---
+# Formats: float32, float64, float16, bfloat16
 
 import numpy as np
 

@@ -1,10 +1,11 @@
 # attention: c = softmax(q k^T / sqrt(d)) v, for m queries and n keys. q and c are m x d, k and v n x d, all by rows.
 # Model: a kernel in Python, written for one thread of an NVIDIA GPU, which has one query. The largest score so far is
 #   taken off, so that no exponential overflows. Where a larger one comes, what was summed before is made smaller.
-# Work items: m, in groups of 128
 # Memory: all threads read the same key and value at about the same time. The GPU coalesces such accesses of a warp into
 #   one. No scores are stored: a row of c holds the sums. The arrays are flat, like pointers in CUDA C++.
 # Edges: threads past the last query do nothing. A score of -infinity weighs nothing. If all are, 0 / 0 is NaN.
+# ---
+# Work items: m, in groups of 128
 
 from math import exp, inf, sqrt
 

@@ -4,8 +4,9 @@
 #   weights.
 # Memory: the scores are an array of queries x keys. Some queries at a time keep it in the cache. Both 16-bit formats
 #   have scores and sums in float32. Their weights are rounded to the inputs' format for the second product.
-# Formats: float32, float16, bfloat16
 # Edges: oneDNN takes no empty matrices, and there is nothing to compute for them.
+# ---
+# Formats: float32, float16, bfloat16
 
 import numpy as np
 

@@ -2,10 +2,11 @@
 // Model: an open standard for CPUs, GPUs and more. A kernel is written for one work item, which has one query. The
 //   largest score so far is taken off, so that no exponential overflows. Where a larger one comes, what was summed
 //   before is made smaller.
-// Work items: m, in groups of 64
 // Memory: all work items read the same key and value at about the same time. A GPU coalesces such accesses into one. No
 //   scores are stored: a row of c holds the sums.
 // Edges: work items past the last query do nothing. A score of -infinity weighs nothing. If all are, 0 / 0 is NaN.
+// ---
+// Work items: m, in groups of 64
 
 kernel void attention(global const T* q, global const T* k, global const T* v, global Sum* c, long m, long d, long n) {
   const long i = get_global_id(0);

@@ -3,10 +3,11 @@
 //   taken off, so that no exponential overflows. Where a larger one comes, what was summed before is made smaller. The
 //   kernel is a free function, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). Intel's SYCL
 //   runtime compiles it when it is first needed.
-// Work items: m, in groups of 64
 // Memory: all work items read the same key and value at about the same time. A GPU coalesces such accesses into one. No
 //   scores are stored: a row of c holds the sums.
 // Edges: work items past the last query do nothing. A score of -infinity weighs nothing. If all are, 0 / 0 is NaN.
+// ---
+// Work items: m, in groups of 64
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"

@@ -2,11 +2,12 @@
 # Model: a kernel in Python, written for a tile: one program of the GPU has 32 queries and 32 columns of values, and
 #   meets 32 keys at a time. The largest scores so far are taken off, so that no exponential overflows. Where larger
 #   ones come, what was summed before is made smaller.
-# Work items: ceil(m / 32) * ceil(d / 32), in groups of 1
 # Memory: every program reads all keys, and its columns of all values. Scores and sums lie in registers. Where d is more
 #   than 32, several programs compute the same scores.
 # Edges: elements past the last width count as 0. Keys past the last one, and scores of -infinity, weigh nothing. If all
 #   are, 0 / 0 is NaN.
+# ---
+# Work items: ceil(m / 32) * ceil(d / 32), in groups of 1
 
 import triton
 import triton.language as tl

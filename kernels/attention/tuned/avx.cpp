@@ -7,6 +7,7 @@
 //   the format of sums. A block of them stays in the second-level cache for all queries of a thread.
 // Edges: keys beyond the last have scores of -infinity, which weigh nothing. A few queries are taken four or one at a
 //   time. If all scores of a query are -infinity, 0 / 0 is NaN.
+// ---
 // Formats on amx: bfloat16
 #include <cstdint>
 

@@ -3,11 +3,12 @@
 //   its threads' registers. (Dao and others, FlashAttention, 2022.)
 // Model: a thread has a share of scores and sums: of 4 queries (cuda_thread_share.hpp) or, in 16-bit formats where a
 //   GPU has tensor cores for them, of its warp's 16 (cuda_warp_share.hpp).
-// Work items: 2 * m, in groups of 128
 // Memory: tiles are copied to shared memory, values while scores are computed.
 // Edges: zeros stand for what is beyond the ends. Keys beyond the last one have the score -infinity. Rows longer than
 //   128 are read in slices and computed in parts, with the scores anew for each part. A score of -infinity weighs
 //   nothing. If all are, 0 / 0 is NaN.
+// ---
+// Work items: 2 * m, in groups of 128
 #include "../../formats.hpp"
 
 #include "../../matmul/tuned/cuda_blocks.hpp"

@@ -4,13 +4,14 @@
 #   (Dao, FlashAttention-2: faster attention with better parallelism and work partitioning, ICLR 2024.)
 # Model: a kernel in Python, written for a tile: one block of the GPU has 64 queries and 64 columns of values, and meets
 #   64 keys at a time.
-# Formats: float16, bfloat16
-#   Of the others, tiles of this size do not fit into registers: float32 is multiplied without tensor cores.
-# Work items: ceil(m / 64) * ceil(d / 64), in groups of 1
+# Numbers: of the others, tiles of this size do not fit into registers: float32 is multiplied without tensor cores.
 # Memory: a block keeps the first 64 elements of its queries. It reads all keys, and its columns of all values. Where d
 #   is more than 64, several blocks compute the same scores, and read the rest of their queries again.
 # Edges: a tile that reaches past the end of an array has zeros there when it is read, and is cut when it is written.
 #   Keys past the last one, and scores of -infinity, weigh nothing. If all are, 0 / 0 is NaN.
+# ---
+# Formats: float16, bfloat16
+# Work items: ceil(m / 64) * ceil(d / 64), in groups of 1
 
 import cuda.tile as ct
 

@@ -3,11 +3,12 @@
 #   it reads each of them 16 times, and global memory once. A larger score is met once a tile, not once a key.
 # Model: a thread has the score of one query with one key of the tile, and the sums of one query in every 16th column.
 #   These stay with the thread.
-# Work items: 16 x m, in groups of 16 x 16
 # Memory: rows come in slices of 16 elements, and weights are shared as well. Rows longer than 128 are computed in parts
 #   of that, with the scores anew for each part.
 # Edges: zeros stand for what is beyond the ends, and a weight of 0 for a key beyond the last one. Every thread goes to
 #   every barrier. A score of -infinity weighs nothing. If all are, 0 / 0 is NaN.
+# ---
+# Work items: 16 x m, in groups of 16 x 16
 
 from math import exp, inf, sqrt
 

@@ -3,16 +3,18 @@
 //   shares tiles of keys and values. (Dao, Fu, Ermon, Rudra and Re, FlashAttention, NeurIPS 2022.)
 // Model: on a CPU, lanes of a vector are keys in the first product, and columns in the second. A work item has 12
 //   queries. On a GPU, it has one.
-// Work items of pack on a CPU: ceil(n / 32), in groups of 1
-// Work items of attend_tiles on a CPU: ceil(m / 12), in groups of 1
-// Work items on a GPU: m, in groups of 64
-// Scratch on a CPU: ceil(n / 32) * 32 * d + n * ceil(d / 32) * 32 + ceil(m / 12) * 12 * ceil(d / 32) * 32 + ceil(m / 12) * 12 * d elements, or 1 where d <= 8
 // Memory: on a CPU, an earlier kernel packs keys as columns, and values in rows of whole vectors, both widened to Sum. An
 //   item has its scaled queries and its sums beside them. On a GPU, a group brings a tile to local memory, and adds to c
 //   for 16 keys at a time.
 // Edges: keys beyond the last have scores of -infinity, which weigh nothing. Queries beyond the last are zeros, and are
 //   not written. Rows of at most 8 numbers would be filled up to many times as many. So they are taken as they are, one
 //   key after the other. If all scores of a query are -infinity, 0 / 0 is NaN.
+// ---
+// Work items of pack on a CPU: ceil(n / 32), in groups of 1
+// Work items of attend_tiles on a CPU: ceil(m / 12), in groups of 1
+// Work items on a GPU: m, in groups of 64
+// Scratch on a CPU: ceil(n / 32) * 32 * d + n * ceil(d / 32) * 32 + ceil(m / 12) * 12 * ceil(d / 32) * 32 + ceil(m /
+//   12) * 12 * d elements of Sum, or 1 where d <= 8
 #include <sycl/sycl.hpp>
 
 #include "powers.hpp"

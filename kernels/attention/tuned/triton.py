@@ -5,13 +5,14 @@
 #   (Dao, FlashAttention-2: faster attention with better parallelism and work partitioning, ICLR 2024.)
 # Model: a kernel in Python, written for a tile: one program of the GPU has 64 queries and 64 columns of values, and
 #   meets 64 keys at a time, in 4 warps.
-# Formats: float32, float16, bfloat16
-#   Tiles of float64 would not fit into the shared memory of many GPUs.
-# Work items: ceil(m / 64) * ceil(d / 64), in groups of 1
+# Numbers: tiles of float64 would not fit into the shared memory of many GPUs.
 # Memory: a program keeps the first 64 elements of its queries. It reads all keys, and its columns of all values. Where
 #   d is more than 64, several programs compute the same scores, and read the rest of their queries again.
 # Edges: elements past the last width count as 0. Keys past the last one, and scores of -infinity, weigh nothing. If all
 #   are, 0 / 0 is NaN.
+# ---
+# Formats: float32, float16, bfloat16
+# Work items: ceil(m / 64) * ceil(d / 64), in groups of 1
 
 import triton
 import triton.language as tl

@@ -1,13 +1,14 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
 // Model: a kernel written for one thread of an NVIDIA GPU, which computes one product. Blocks cannot wait for each
 //   other. So each adds up its own products, and one block of a second kernel the sums.
-// Work items of add_products: n, in groups of 256
-// Work items: 256, in groups of 256
-// Scratch: ceil(n / 256) elements
 // Memory: neighbouring threads read neighbouring elements of global memory. So the GPU coalesces the accesses of a warp
 //   into few transactions. A block's sums lie in shared memory: half of the threads add those of the other half, then a
 //   quarter, and so on. At each barrier all wait until the others have added.
 // Edges: threads past the last element add 0. There are no sums of blocks where n is 0.
+// ---
+// Work items of add_products: n, in groups of 256
+// Work items: 256, in groups of 256
+// Scratch: ceil(n / 256) elements of Sum
 #include "../../formats.hpp"
 
 template <typename T>

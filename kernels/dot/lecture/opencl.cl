@@ -1,13 +1,14 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
 // Model: an open standard for CPUs, GPUs and more. A kernel is written for one work item, which computes one product.
 //   Groups cannot wait for each other. So each adds up its own products, and one group of a second kernel the sums.
-// Work items of add_products: n, in groups of 256
-// Work items: 256, in groups of 256
-// Scratch: ceil(n / 256) + 1 elements
 // Memory: neighbouring work items read neighbouring elements of global memory. A GPU coalesces these accesses into few
 //   transactions. A group's sums lie in local memory: half of the items add those of the other half, then a quarter,
 //   and so on. At each barrier all wait until the others have added.
 // Edges: work items past the last element add 0. Where n is 0, there still is a group, which writes its sum.
+// ---
+// Work items of add_products: n, in groups of 256
+// Work items: 256, in groups of 256
+// Scratch: ceil(n / 256) + 1 elements of Sum
 
 void add_up(Sum own, local Sum* sums, global Sum* to) {
   const long item = get_local_id(0);

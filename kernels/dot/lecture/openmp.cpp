@@ -1,9 +1,10 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
 // Model: one directive divides the loop, an iteration for each product, among threads that share memory. With
 //   `reduction`, every thread has a sum of its own, which starts at 0. In the end all are added up, in any order.
-// Order: any, as threads end. So two calls on more than two threads may differ in their last bits.
 // Memory: every thread reads its own chunk of a and b, in order.
 // Edges: none; OpenMP gives the threads chunks of almost equal length, and an empty sum is 0.
+// ---
+// Order: any, as threads end. So two calls on more than two threads may differ in their last bits.
 #include <cstdint>
 
 #include "../../formats.hpp"

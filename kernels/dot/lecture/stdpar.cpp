@@ -1,9 +1,10 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
 // Model: an algorithm of the standard library multiplies pairs of elements, and adds up what it gets. Its policy,
 //   `par_unseq`, allows it to divide them among threads that share memory. Each part has a sum of its own.
-// Order: any, as parts are divided and threads end. So two calls may differ in their last bits.
 // Memory: every thread reads parts of a and b, each in order.
 // Edges: none; the algorithm ends at the end of a, and an empty sum is its first value, 0.
+// ---
+// Order: any, as parts are divided and threads end. So two calls may differ in their last bits.
 #include <cstdint>
 #include <execution>
 #include <functional>

@@ -3,12 +3,13 @@
 //   each other. So each adds up its own products, and one group of a second kernel the sums. The kernels are free
 //   functions, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). Intel's SYCL runtime compiles
 //   them when they are first needed.
-// Work items of add_products: n, in groups of 256
-// Work items: 256, in groups of 256
-// Scratch: ceil(n / 256) + 1 elements
 // Memory: neighbouring work items read neighbouring elements of global memory. A GPU coalesces these accesses into few
 //   transactions. How the items of a group add up their sums is left to `reduce_over_group`.
 // Edges: work items past the last element add 0. Where n is 0, there still is a group, which writes its sum.
+// ---
+// Work items of add_products: n, in groups of 256
+// Work items: 256, in groups of 256
+// Scratch: ceil(n / 256) + 1 elements of Sum
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"

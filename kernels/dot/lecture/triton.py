@@ -1,11 +1,12 @@
 # dot: c = the sum of a[i] b[i] for vectors of n elements.
 # Model: a kernel in Python, written for a tile: one program of the GPU adds up 1024 products. Programs cannot wait for
 #   each other. So one program of a second kernel adds up their sums.
-# Work items of add_products: ceil(n / 1024), in groups of 1
-# Work items: 1, in groups of 1
-# Scratch: ceil(n / 1024) elements
 # Memory: reads a and b once, in order. How threads add up a tile is the compiler's matter.
 # Edges: elements past the last one are masked, and count as 0.
+# ---
+# Work items of add_products: ceil(n / 1024), in groups of 1
+# Work items: 1, in groups of 1
+# Scratch: ceil(n / 1024) elements of Sum
 
 import triton
 import triton.language as tl

@@ -3,6 +3,7 @@
 // Model: C++ in one thread. The sums are independent, so the compiler may keep some of them in one vector register.
 // Memory: reads a and b once, in order.
 // Edges: what is left after the last eight products is added one at a time; an empty sum is 0.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

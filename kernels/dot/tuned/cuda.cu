@@ -4,12 +4,13 @@
 //   where shared memory takes a barrier for each step.
 // Model: blocks cannot wait for each other, so the first kernel leaves a sum of each. The second one adds these up in a
 //   fixed order, by one block as large as a block can be.
-// Work items of add_chunks: ceil(n / 16), in groups of 256
-// Work items: 1024, in groups of 1024
-// Scratch: ceil(n / 4096) elements
 // Memory: reads a and b once, neighbouring threads neighbouring chunks. A warp leaves one sum in shared memory.
 // Edges: the last block multiplies one element at a time, unless it is full. If a vector is not aligned, all blocks do.
 //   There are no sums of blocks where n is 0.
+// ---
+// Work items of add_chunks: ceil(n / 16), in groups of 256
+// Work items: 1024, in groups of 1024
+// Scratch: ceil(n / 4096) elements of Sum
 #include "../../formats.hpp"
 
 namespace {

@@ -3,12 +3,13 @@
 #   once fill the memory's bandwidth.
 # Model: blocks cannot wait for each other, so the first kernel leaves a sum of each. The second one adds these up in a
 #   fixed order.
-# Work items of add_rows: ceil(n / 16), in groups of 256
-# Work items: 256, in groups of 256
-# Scratch: ceil(n / 4096) elements
 # Memory: reads a and b once, neighbouring threads neighbouring elements. The threads' sums lie in shared memory, where
 #   each step of adding them up takes a barrier.
 # Edges: a block that is not full multiplies element by element. There are no sums of blocks where n is 0.
+# ---
+# Work items of add_rows: ceil(n / 16), in groups of 256
+# Work items: 256, in groups of 256
+# Scratch: ceil(n / 4096) elements of Sum
 
 from numba import cuda
 from numpy import uint64

@@ -4,16 +4,17 @@
 //   neighbours.
 // Model: groups cannot wait for each other, so the first kernel leaves a sum of each. The second one adds these up in a
 //   fixed order.
-// Work items of add_chunk on a CPU: ceil(n / 65536), in groups of 1
-// Work items of add_sums on a CPU: 1, in groups of 1
-// Scratch on a CPU: ceil(n / 65536) + 1 elements
-// Work items of add_rows on a GPU: ceil(n / 16), in groups of 256
-// Work items on a GPU: 256, in groups of 256
-// Scratch on a GPU: ceil(n / 4096) + 1 elements
 // Memory: reads a and b once. An item of a CPU reads its chunk in order. Neighbouring items of a GPU read neighbouring
 //   elements.
 // Edges: on a CPU, one product at a time after the last full vectors. Where n is 0, there still is a group, which
 //   writes its sum.
+// ---
+// Work items of add_chunk on a CPU: ceil(n / 65536), in groups of 1
+// Work items of add_sums on a CPU: 1, in groups of 1
+// Scratch on a CPU: ceil(n / 65536) + 1 elements of Sum
+// Work items of add_rows on a GPU: ceil(n / 16), in groups of 256
+// Work items on a GPU: 256, in groups of 256
+// Scratch on a GPU: ceil(n / 4096) + 1 elements of Sum
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"

@@ -3,6 +3,7 @@
 // Model: one thread, full registers.
 // Memory: reads a and b once, in order. Even so, one core leaves a part of the memory's bandwidth unused.
 // Edges: what is left after the last eight registers is added one product at a time; an empty sum is 0.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

@@ -1,12 +1,13 @@
 # heat: c[i, j] = u[i, j] / 2 + (u[i-1, j] + u[i+1, j] + u[i, j-1] + u[i, j+1]) / 8, `steps` times; the boundary stays.
 # Model: a kernel in Python, written for a tile: one block of the GPU computes 8 x 128 elements of one step. Blocks
 #   cannot wait for each other, so each step is a launch of its own.
-# Work items: ceil(m / 8) * ceil(n / 128), in groups of 1
-# Repeat: steps
 # Memory: each launch reads one array and writes another one, which the next launch reads. Neighbours are no tile of the
 #   array, which begin at multiples of their sides. So they are gathered, by tiles of rows and columns.
 # Edges: what is gathered outside of an array is 0, and what is stored there is left out. Elements of the boundary are
 #   copied, as all are after 0 steps.
+# ---
+# Work items: ceil(m / 8) * ceil(n / 128), in groups of 1
+# Repeat: steps
 
 import cuda.tile as ct
 

@@ -1,11 +1,12 @@
 // heat: c[i, j] = u[i, j] / 2 + (u[i-1, j] + u[i+1, j] + u[i, j-1] + u[i, j+1]) / 8, `steps` times; the boundary stays.
 // Model: an open standard for CPUs, GPUs and more. A kernel is written for one work item, which computes one element of
 //   one step. Groups cannot wait for each other, so each step is a launch of its own.
-// Work items: n x m, in groups of 16 x 16
-// Repeat: steps
 // Memory: each launch reads one array and writes another one, which the next launch reads. Neighbouring work items read
 //   and write neighbours of a row. A GPU coalesces these accesses into few transactions.
 // Edges: work items past the last column or row do nothing. Those of the boundary copy, as all do after 0 steps.
+// ---
+// Work items: n x m, in groups of 16 x 16
+// Repeat: steps
 
 kernel void heat(global const T* u, global T* c, long m, long n, long steps) {
   const long j = get_global_id(0);

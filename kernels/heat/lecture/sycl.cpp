@@ -3,11 +3,12 @@
 //   cannot wait for each other. So each step is a launch of its own. The kernel is a free function,
 //   an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). Intel's SYCL runtime compiles it when it is
 //   first needed.
-// Work items: n x m, in groups of 16 x 16
-// Repeat: steps
 // Memory: each launch reads one array and writes another one, which the next launch reads. Neighbouring work items read
 //   and write neighbours of a row. A GPU coalesces these accesses into few transactions.
 // Edges: work items past the last column or row do nothing. Those of the boundary copy, as all do after 0 steps.
+// ---
+// Work items: n x m, in groups of 16 x 16
+// Repeat: steps
 #include <sycl/sycl.hpp>
 
 template <typename T>

@@ -1,11 +1,12 @@
 # heat: c[i, j] = u[i, j] / 2 + (u[i-1, j] + u[i+1, j] + u[i, j-1] + u[i, j+1]) / 8, `steps` times; the boundary stays.
 # Model: a kernel in Python, written for a tile: one program of the GPU computes 8 x 128 elements of one step. Programs
 #   cannot wait for each other, so each step is a launch of its own.
-# Work items: ceil(m / 8) * ceil(n / 128), in groups of 1
-# Repeat: steps
 # Memory: each launch reads one array and writes another one, which the next launch reads. Neighbours are four more
 #   tiles at shifted pointers, most of which come from a cache.
 # Edges: elements past the last column or row are masked. Those of the boundary are copied, as all are after 0 steps.
+# ---
+# Work items: ceil(m / 8) * ceil(n / 128), in groups of 1
+# Repeat: steps
 
 import triton
 import triton.language as tl

@@ -1,12 +1,13 @@
 // heat: c[i, j] = u[i, j] / 2 + (u[i-1, j] + u[i+1, j] + u[i, j-1] + u[i, j+1]) / 8, `steps` times; the boundary stays.
 // Idea: a block reads each element once, into memory that its threads share. There they find their neighbours.
 // Model: a block of 32 x 8 threads computes a tile of 32 x 32 elements of one step, four a thread.
-// Work items: n x ceil(m / 4), in groups of 32 x 8
-// Repeat: steps
 // Memory: the tile in shared memory has a row and a column more on each side. Of all that a block reads, a ninth
 //   belongs to neighbouring tiles.
 // Edges: every thread goes to every barrier, so none returns early. Elements beyond the ends are neither read nor
 //   written. Where the grid would be too high, blocks go on in strides of its height.
+// ---
+// Work items: n x ceil(m / 4), in groups of 32 x 8
+// Repeat: steps
 
 namespace {
 

@@ -3,13 +3,14 @@
 #   row above it. So a launch reads and writes every element once, for all of its steps.
 # Model: a thread has a column, and of each step the last two elements of its own: with the one that comes, these are
 #   three rows. Those beside are its neighbours'. They exchange them in shared memory, at one barrier a row.
-# Work items: ceil(n / 240) * 256 x ceil(m / 128), in groups of 256 x 1
-# Repeat: steps, up to 8 a launch
 # Memory: neighbouring threads read and write neighbours of a row, which the GPU coalesces. Shared memory has a row of
 #   each step twice: one is read while the next one is written.
 # Edges: around its 240 columns and 128 rows, a block computes as many more as there are steps to come. Their elements
 #   beyond the matrix are 0, and count for nothing. Where the grid would be too high, blocks go on in strides of its
 #   height. Every thread goes to every barrier.
+# ---
+# Work items: ceil(n / 240) * 256 x ceil(m / 128), in groups of 256 x 1
+# Repeat: steps, up to 8 a launch
 
 from numba import cuda
 from numpy import uint64

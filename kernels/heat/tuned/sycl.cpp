@@ -3,14 +3,15 @@
 //   computes the middle one. So a launch reads and writes memory once for all of its steps.
 // Model: on a CPU, a work item has a part of the matrix, and computes a row in vectors. On a GPU, it has a column of a
 //   part, and of each step the last two elements in registers. Those beside come from its neighbours in the group.
-// Work items of sweep on a CPU: ceil(n / 512) x ceil(m / 256), in groups of 1 x 1
-// Scratch on a CPU: ceil(m / 256) * 21 * n + ceil(m / 256) * ceil(n / 512) * 336 elements, or 1 where m <= 2
-// Work items on a GPU: ceil(n / 208) * 224 x ceil(m / 128), in groups of 224 x 1
-// Repeat: steps, up to 8 a launch
 // Memory: on a CPU, three rows of each step between stay in the second-level cache. On a GPU, local memory has a row of
 //   each step twice: one is read while the next one is written.
 // Edges: around a part, as many more rows and columns are computed as there are steps to come. The boundary is copied.
 //   What is left after a row's last full vector is computed one element at a time.
+// ---
+// Work items of sweep on a CPU: ceil(n / 512) x ceil(m / 256), in groups of 1 x 1
+// Scratch on a CPU: ceil(m / 256) * 21 * n + ceil(m / 256) * ceil(n / 512) * 336 elements of Sum, or 1 where m <= 2
+// Work items on a GPU: ceil(n / 208) * 224 x ceil(m / 128), in groups of 224 x 1
+// Repeat: steps, up to 8 a launch
 #include <sycl/sycl.hpp>
 
 namespace syclexp = sycl::ext::oneapi::experimental;

@@ -3,8 +3,9 @@
 #   function instead, since the primitive's sums pass through float32.
 # Memory: oneDNN copies blocks of a and b into the cache, and reads them many times from there. The sums are in the
 #   format of c: float32 for both 16-bit formats, int32 for int8.
-# Formats: float32, float16, bfloat16, int8
 # Edges: where k is 0, oneDNN leaves c as it is, so it is set to 0 here.
+# ---
+# Formats: float32, float16, bfloat16, int8
 
 from py_backends.backend._onednn import Matrix, multiply, multiply_integers
 

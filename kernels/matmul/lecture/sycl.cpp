@@ -2,10 +2,11 @@
 // Model: C++ with templates. A kernel is written for one work item, which computes one element. The range covers c. The
 //   kernel is a free function, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). Intel's SYCL
 //   runtime compiles it when it is first needed.
-// Work items: n x m, in groups of 16 x 16
 // Memory: every work item reads a row of a and a column of b from global memory, through the caches. Neighbours read
 //   the same element of a, and neighbours of b. A GPU coalesces those reads into few transactions.
 // Edges: work items past the last column or row do nothing.
+// ---
+// Work items: n x m, in groups of 16 x 16
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"

@@ -1,12 +1,13 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 # Model: a kernel in Python, written for a tile: one program of the GPU computes 32 x 32 elements of c. `dot` multiplies
 #   tiles, by tensor cores where the GPU has them for the format. `ieee` keeps it from rounding float32 before.
-# Formats: float32, float64, float16, bfloat16
-#   int8 is in tuned: the sums of tensor cores stop at the largest int32, where ours wrap around.
-# Work items: ceil(m / 32) * ceil(n / 32), in groups of 1
+# Numbers: int8 is in tuned: the sums of tensor cores stop at the largest int32, where ours wrap around.
 # Memory: a program reads 32 rows of a and 32 columns of b, 32 x 32 elements at a time. Which of them go through shared
 #   memory is the compiler's matter.
 # Edges: elements past the last row, column or product are masked, and count as 0.
+# ---
+# Formats: float32, float64, float16, bfloat16
+# Work items: ceil(m / 32) * ceil(n / 32), in groups of 1
 
 import triton
 import triton.language as tl

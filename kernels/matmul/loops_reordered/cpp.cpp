@@ -4,6 +4,7 @@
 // Model: C++ in one thread, three loops. The directive `simd` makes vector instructions of the innermost one.
 // Memory: reads all of b in order for every row of c. A row of c stays in the first-level cache.
 // Edges: none; every loop ends at its size, and c is 0 before the first sum.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

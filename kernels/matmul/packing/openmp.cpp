@@ -4,6 +4,7 @@
 // Model: one directive divides blocks of rows among threads that share memory; `simd` makes vector instructions.
 // Memory: copies each strip of b once for every 252 rows, to the stack. Adds to c once for every 192 of p.
 // Edges: tiles of one row take the rows that are left, and narrower strips the columns. c is 0 before the first sum.
+// ---
 // Formats: float32, float64
 #include <omp.h>
 

@@ -4,6 +4,7 @@
 // Model: one directive divides bands of rows among threads that share memory; `simd` makes vector instructions.
 // Memory: reads a strip of b, two registers wide, once for every 6 rows. Writes every element of c once.
 // Edges: tiles of one row take the rows that are left, and narrower strips the columns. An empty sum is 0.
+// ---
 // Formats: float32, float64
 #include <omp.h>
 

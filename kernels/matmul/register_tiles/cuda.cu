@@ -2,11 +2,12 @@
 // Idea: a thread computes 8 x 8 elements of c. What it reads of a and of b it multiplies 8 times, from registers.
 // Model: a block of 128 threads, as 16 x 8, computes a tile of c of 128 x 64, from slices of a and b 8 products deep.
 //   The sums of a thread are 16 rows and 8 columns apart.
-// Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Memory: each thread copies 8 elements of a and 4 of b to shared memory, where they are multiplied 64 and 128 times.
 //   The threads of a warp read 4 rows of a there, which lie in different banks, and 8 neighbours of b.
 // Edges: every thread goes to every barrier, so none returns early. Beyond the ends slices hold zeros, which add
 //   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
+// ---
+// Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Formats: float32, float64
 
 namespace {

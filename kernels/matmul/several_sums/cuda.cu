@@ -2,11 +2,12 @@
 // Idea: a thread computes 8 elements of one column of c. What it reads of b it multiplies 8 times, from a register,
 //   and 8 sums that do not wait for one another hide the latency of each.
 // Model: a block of 32 x 4 threads computes a tile of c of 32 x 32, from one pair of tiles after the other.
-// Work items: n x ceil(m / 8), in groups of 32 x 4
 // Memory: each thread copies 8 elements of a and of b to shared memory; every element is multiplied 32 times there. 8
 //   products take one read of b and 8 of a, which all threads of a warp make at the same address.
 // Edges: every thread goes to every barrier, so none returns early. Beyond the ends tiles hold zeros, which add
 //   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
+// ---
+// Work items: n x ceil(m / 8), in groups of 32 x 4
 // Formats: float32, float64
 
 namespace {

@@ -3,11 +3,12 @@
 //   memory that they share, and every element fetched is multiplied 16 times.
 // Model: a block of 16 x 16 threads computes a tile of c, one element a thread, from one pair of tiles after the
 //   other.
-// Work items: n x m, in groups of 16 x 16
 // Memory: each thread copies one element of a and one of b to shared memory, its neighbour in x the next one. A
 //   product takes two reads of shared memory. Barriers part those who write a tile from those who read it.
 // Edges: every thread goes to every barrier, so none returns early. Beyond the ends tiles hold zeros, which add
 //   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
+// ---
+// Work items: n x m, in groups of 16 x 16
 // Formats: float32, float64
 
 namespace {

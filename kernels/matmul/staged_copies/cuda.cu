@@ -3,11 +3,12 @@
 //   While a slice is multiplied the next two arrive, and nobody waits for memory that was asked for just now.
 // Model: as in register_tiles/cuda.cu: 128 threads compute a tile of c of 128 x 64, 8 x 8 elements each. With three
 //   slices in shared memory one barrier a slice is enough: what is overwritten was read before the last one.
-// Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Memory: what is copied passes no register. A thread waits for its own copies, then the barrier for everybody's.
 //   Before compute capability 8.0 there is no such instruction, and a copy has arrived when it has started.
 // Edges: every thread goes to every barrier, so none returns early. Beyond the ends slices hold zeros, which add
 //   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
+// ---
+// Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Formats: float32, float64
 
 namespace {

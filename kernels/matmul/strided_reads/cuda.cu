@@ -2,12 +2,13 @@
 // Idea: none yet. This is lecture/cuda.cu with rows and columns exchanged. Many first programs are like this: x comes
 //   first, so the first index gets it. Only the order of the reads is wrong.
 // Model: one thread of an NVIDIA GPU computes one element; the grid of threads covers c.
-// Work items: m x n, in groups of 16 x 16
 // Memory: neighbouring threads take neighbouring rows. They read elements of a that lie k apart, and write elements of
 //   c that lie n apart. For each, the GPU moves 32 bytes, and uses 4 or 8 of them. In lecture/cuda.cu, x runs along
 //   columns. There, neighbours share an element of a, and read neighbours of b together: the reads are coalesced.
 // Edges: threads past the last column or row do nothing. A grid has at most 65,535 blocks from top to bottom, here
 //   along n. With more columns, each thread also computes columns further on, one grid height apart.
+// ---
+// Work items: m x n, in groups of 16 x 16
 // Formats: float32, float64
 
 template <typename T>

@@ -3,6 +3,7 @@
 // Model: one directive divides the rows of c among threads that share memory; `simd` makes vector instructions.
 // Memory: a thread reads all of b in order for each of its rows. A row of c stays in its first-level cache.
 // Edges: none; every loop ends at its size, and c is 0 before the first sum.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

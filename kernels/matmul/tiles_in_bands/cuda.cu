@@ -3,12 +3,13 @@
 //   the same parts of a and b, which stay in the second-level cache. Copies of 16 bytes leave out the first-level one.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
 //   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.)
-// Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
 //   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.
+// ---
+// Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Formats: float32, float64
 
 namespace {

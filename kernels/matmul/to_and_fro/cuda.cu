@@ -3,12 +3,13 @@
 //   operand with the one before, which the hardware can keep next to the multiplier and need not read again.
 // Model: 2 x 2 warps compute a tile of c of 128 x 64, of which a thread has 8 x 8 elements. With three slices in
 //   shared memory one barrier a slice is enough: what is overwritten was read before the last one.
-// Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Memory: a slice of a lies by columns, so that what a thread needs at once are neighbours there. One read brings 4
 //   elements of float32, or 2 of float64. Columns are padded by a vector: threads that copy neighbours of a row then
 //   write to different banks.
 // Edges: every thread goes to every barrier, so none returns early. Beyond the ends slices hold zeros, which add
 //   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
+// ---
+// Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Formats: float32, float64
 
 namespace {

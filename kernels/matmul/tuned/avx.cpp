@@ -10,6 +10,7 @@
 //   they are. AVX-512 VNNI multiplies four int8, AVX-512 BF16 two bfloat16, of which subnormal ones count as zeros.
 // Edges: rows and registers are divided evenly among tiles, so that none is much smaller than another. Only the last
 //   register of a row of c may be ragged. It is loaded and stored in part.
+// ---
 // Formats on amx: float16, bfloat16, int8
 #if defined(__AMX_TILE__)
 #include "amx.hpp"

@@ -3,13 +3,14 @@
 //   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.)
 //   All formats but float32 are multiplied by tensor cores, where a GPU has them for that: cuda_tensor_cores.hpp. What
 //   follows is for float32, and for the others elsewhere.
-// Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
 //   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that.
 //   16-bit formats and int8, without tensor cores, are widened on their way, for which the threads wait.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.
+// ---
+// Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 #include "../../formats.hpp"
 
 #include "cuda_blocks.hpp"

@@ -4,13 +4,14 @@
 #   the GPU's cache.
 # Model: a kernel in Python, written for a tile: one block of the GPU computes 128 x 128 elements of c. `mma` multiplies
 #   tiles, by tensor cores.
-# Formats: float16, bfloat16, int8
-#   Of the others, tiles of this size do not fit into registers: float32 is multiplied without tensor cores.
-# Work items: ceil(m / 128) * ceil(n / 128), in groups of 1
+# Numbers: of the others, tiles of this size do not fit into registers: float32 is multiplied without tensor cores.
 # Memory: a block reads 128 rows of a and 128 columns of b, 32 elements deep at a time.
 # Edges: a tile that reaches past the end of an array has zeros there when it is read, and is cut when it is written.
 # Numbers: sums of int8 wrap around. Tensor cores would stop at the largest int32. So they only multiply, and what they
 #   leave is added by complements, which the compiler does not make theirs.
+# ---
+# Formats: float16, bfloat16, int8
+# Work items: ceil(m / 128) * ceil(n / 128), in groups of 1
 
 import cuda.tile as ct
 

@@ -2,11 +2,12 @@
 # Model: a block of 64 threads computes a tile of c, of which each thread has 8 x 8 sums in registers. What a thread
 #   reads once from shared memory it multiplies 8 times. Local arrays lie in registers where unrolled loops of constant
 #   length index them.
-# Work items: ceil(n / 8) x ceil(m / 8), in groups of 8 x 8
 # Memory: slices of a, by columns, and of b lie in shared memory twice. One is multiplied while the next is on its way.
 #   They are in the format of the sums.
 # Edges: beyond the last row or column, a tile computes with the last one again, and writes nothing. Beyond k it adds
 #   zeros. Rows beyond the grid are computed afterwards, one grid height apart.
+# ---
+# Work items: ceil(n / 8) x ceil(m / 8), in groups of 8 x 8
 
 from numba import config, cuda, int64
 from numpy import uint64

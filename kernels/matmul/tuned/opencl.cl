@@ -1,10 +1,6 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: on a CPU, a work item multiplies panels that an earlier kernel has packed, and keeps a tile of c in vector
 //   registers. On a GPU, a group keeps blocks of a and b in local memory, and each item a tile of c.
-// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 48) x ceil(k / 256), in groups of 1 x 1
-// Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 48), in groups of 1 x 1
-// Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
-// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements, or 90112 where n <= 128 and m <= 48
 // Memory: on a CPU, panels of b are as wide as the tile and panels of a as high, so that both are read in order. On a
 //   GPU, a group reads every element of a block once from global memory. Panels and blocks hold the format of the
 //   computation: elements are widened once, on their way there. On a CPU int8 becomes floats, which multiply and add in
@@ -13,6 +9,12 @@
 //   large as narrow a and b.
 // Edges: panels and blocks are filled up with zeros. So a ragged tile is computed like any other, and only the part of
 //   it that c has is written.
+// ---
+// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 48) x ceil(k / 256), in groups of 1 x 1
+// Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 48), in groups of 1 x 1
+// Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements of Sum, or 90112 where n <= 128 and m <=
+//   48
 
 #if CPU
 

@@ -2,13 +2,6 @@
 // Model: on a CPU, work items first pack a and b, and then take blocks of c, tile by tile. A tile stays in vector
 //   registers while columns of a and rows of b are multiplied into it. On a GPU, a group of work items shares slices of
 //   a and b in local memory, and every item has a tile of c in its registers.
-// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 84) x ceil(k / 256), in groups of 1 x 1
-// Work items of multiply on a CPU: ceil(m / 84) x ceil(n / 128), in groups of 1 x 1
-// Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
-// Work items of pack_tiles on AMX: ceil(m / 32) + ceil(n / 32) x ceil(k / 256), in groups of 1 x 1
-// Work items of multiply_blocks on AMX: 16 * ceil(n / 128) x ceil(m / 128), in groups of 16 x 1
-// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements, or 162816 where n <= 128 and m <= 84
-// Scratch on AMX: ceil(m / 32) * 32 * ceil(k / 32) * 32 + ceil(n / 32) * 32 * ceil(k / 32) * 32 elements
 // Memory: b is packed into panels as wide as the tile, a into panels as high. So both are read in order from the
 //   second-level cache. A panel of a holds a run of each row, one row after another, so that packing it moves vectors.
 //   Elements are widened when they are packed, or copied to local memory. On a CPU int8 becomes floats, which multiply
@@ -17,6 +10,15 @@
 //   large as narrow a and b.
 // Edges: panels are filled up with zeros. So a ragged tile is computed like any other, and only its part of c is
 //   written. Where the last vector of columns is enough, the tile is as wide. Slices on a GPU are filled up alike.
+// ---
+// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 84) x ceil(k / 256), in groups of 1 x 1
+// Work items of multiply on a CPU: ceil(m / 84) x ceil(n / 128), in groups of 1 x 1
+// Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
+// Work items of pack_tiles on AMX: ceil(m / 32) + ceil(n / 32) x ceil(k / 256), in groups of 1 x 1
+// Work items of multiply_blocks on AMX: 16 * ceil(n / 128) x ceil(m / 128), in groups of 16 x 1
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements of Sum, or 162816 where n <=
+//   128 and m <= 84
+// Scratch on AMX: ceil(m / 32) * 32 * ceil(k / 32) * 32 + ceil(n / 32) * 32 * ceil(k / 32) * 32 elements of Sum
 #if defined(TILES)
 #include "sycl_amx.hpp"
 #else

@@ -4,14 +4,15 @@
 #   what they read in the GPU's cache.
 # Model: a kernel in Python, written for a tile: one program of the GPU computes 128 x 128 elements of c, in 8 warps.
 #   `dot` multiplies tiles, by tensor cores where the GPU has them for the format.
-# Formats: float32, float16, bfloat16, int8
-#   Tiles of float64 would not fit into the shared memory of many GPUs.
-# Work items: ceil(m / 128) * ceil(n / 128), in groups of 1
+# Numbers: tiles of float64 would not fit into the shared memory of many GPUs.
 # Memory: a program reads 128 rows of a and 128 columns of b, 32 elements deep at a time.
 # Edges: reads past the last row or column begin again at the first, and so need no mask. What comes of them is not
 #   stored. Elements past the last product are masked, and count as 0.
 # Numbers: sums of int8 wrap around. Tensor cores would stop at the largest int32, and the compiler gives them any sum
 #   that it finds behind a product. It does not find one that is written with complements.
+# ---
+# Formats: float32, float16, bfloat16, int8
+# Work items: ceil(m / 128) * ceil(n / 128), in groups of 1
 
 import triton
 import triton.language as tl

@@ -2,13 +2,14 @@
 // Idea: a GPU has a hundred multiprocessors or more. Where c has fewer large tiles than they are, its tiles are small.
 // Model: 2 x 2 warps compute a tile of c, large or small. With three slices in shared memory one barrier a slice is
 //   enough: what is overwritten was read before the last one.
-// Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: a slice of a lies by columns, so that what a thread needs at once are neighbours there. One read brings 4
 //   elements of float32, or 2 of float64. Columns are padded by a vector: threads that copy neighbours of a row then
 //   write to different banks.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.
+// ---
+// Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Formats: float32, float64
 
 namespace {

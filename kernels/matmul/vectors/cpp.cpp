@@ -3,6 +3,7 @@
 // Model: C++ in one thread. The directive `simd` makes vector instructions of a fourth, innermost loop.
 // Memory: reads a by rows, and of every row of b one cache line at a time. Writes every element of c once.
 // Edges: columns that fill no cache line are computed one by one; an empty sum is 0.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

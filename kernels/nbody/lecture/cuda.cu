@@ -1,9 +1,10 @@
 // nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
 //   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
 // Model: a kernel written for one thread of an NVIDIA GPU, which has one point.
-// Work items: m, in groups of 128
 // Memory: all threads read the same body at about the same time. The GPU coalesces such accesses of a warp into one.
 // Edges: threads past the last point do nothing. An empty sum is 0.
+// ---
+// Work items: m, in groups of 128
 
 template <typename T>
 __global__ void nbody(const T* at, const T* position, const T* mass, T* c, long long m, long long n) {

@@ -1,10 +1,11 @@
 # nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
 #   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
 # Model: a kernel in Python, written for a tile: one block of the GPU has 64 points, and meets 64 bodies at a time.
-# Work items: ceil(m / 64), in groups of 1
 # Memory: every block reads all bodies, in order. A tile of pairs lies in registers.
 # Edges: what is gathered outside of an array is 0, so that bodies past the last one have no mass. What is stored there
 #   is left out.
+# ---
+# Work items: ceil(m / 64), in groups of 1
 
 import cuda.tile as ct
 

@@ -1,10 +1,11 @@
 # nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
 #   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
 # Model: a kernel in Python, written for one thread of an NVIDIA GPU, which has one point.
-# Work items: m, in groups of 128
 # Memory: all threads read the same body at about the same time. The GPU coalesces such accesses of a warp into one. The
 #   arrays are flat, like pointers in CUDA C++: the y of body j is position[3 * j + 1].
 # Edges: threads past the last point do nothing. An empty sum is 0.
+# ---
+# Work items: m, in groups of 128
 
 from math import sqrt
 

@@ -1,9 +1,10 @@
 // nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
 //   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
 // Model: an open standard for CPUs, GPUs and more. A kernel is written for one work item, which has one point.
-// Work items: m, in groups of 64
 // Memory: all work items read the same body at about the same time. A GPU coalesces such accesses into one.
 // Edges: work items past the last point do nothing. An empty sum is 0.
+// ---
+// Work items: m, in groups of 64
 
 kernel void nbody(global const T* at, global const T* position, global const T* mass, global T* c, long m, long n) {
   const long i = get_global_id(0);

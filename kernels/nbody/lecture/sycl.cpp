@@ -3,9 +3,10 @@
 // Model: C++ with templates. A kernel is written for one work item, which has one point. The kernel is a free function,
 //   an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). Intel's SYCL runtime compiles it when it is
 //   first needed.
-// Work items: m, in groups of 64
 // Memory: all work items read the same body at about the same time. A GPU coalesces such accesses into one.
 // Edges: work items past the last point do nothing. An empty sum is 0.
+// ---
+// Work items: m, in groups of 64
 #include <sycl/sycl.hpp>
 
 template <typename T>

@@ -1,9 +1,10 @@
 # nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
 #   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
 # Model: a kernel in Python, written for a tile: one program of the GPU has 64 points, and meets 64 bodies at a time.
-# Work items: ceil(m / 64), in groups of 1
 # Memory: every program reads all bodies, in order. A tile of pairs lies in registers.
 # Edges: points past the last one are masked. Bodies past the last one have no mass.
+# ---
+# Work items: ceil(m / 64), in groups of 1
 
 import triton
 import triton.language as tl

@@ -3,9 +3,10 @@
 // Idea: a block brings a tile of bodies to memory that its threads share, a body a thread. There all of them read it,
 //   and global memory only once a block.
 // Model: a thread has one point.
-// Work items: m, in groups of 256
 // Memory: all threads of a warp read the same number in shared memory, which is one access.
 // Edges: every thread goes to every barrier, so none returns early. An empty sum is 0.
+// ---
+// Work items: m, in groups of 256
 
 namespace {
 

@@ -3,10 +3,11 @@
 // Idea: an instruction gives the reciprocal of a root, in place of a root and a division. A thread has two points, for
 //   which it reads each body once.
 // Model: a block has 128 threads and a tile of as many bodies in shared memory.
-// Work items: ceil(m / 2), in groups of 128
 // Memory: the numbers of a body lie side by side in shared memory, and are read at once. All threads of a warp read the
 //   same ones.
 // Edges: every thread goes to every barrier, so none returns early. The last tile is filled up with masses of 0.
+// ---
+// Work items: ceil(m / 2), in groups of 128
 
 namespace {
 

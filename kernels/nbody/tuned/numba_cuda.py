@@ -3,9 +3,10 @@
 # Idea: a block brings a tile of bodies to memory that its threads share, a body a thread. A thread has two points, for
 #   which it reads each body once.
 # Model: a block has 128 threads and a tile of as many bodies in shared memory.
-# Work items: ceil(m / 2), in groups of 128
 # Memory: all threads of a warp read the same number in shared memory, which is one access.
 # Edges: every thread goes to every barrier, so none returns early. Points beyond the last one are not written.
+# ---
+# Work items: ceil(m / 2), in groups of 128
 
 from math import sqrt
 

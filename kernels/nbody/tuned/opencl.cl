@@ -3,12 +3,13 @@
 // Idea: on a CPU, an item has 64 points in vectors, and `rsqrt` in place of a root and a division. On a GPU, a group
 //   shares tiles of bodies.
 // Model: on a CPU, the lanes of a vector are points that follow one another. On a GPU, an item has one point.
-// Work items of attract_vectors on a CPU: ceil(m / 64), in groups of 1
-// Work items on a GPU: m, in groups of 256
 // Memory: a CPU's item copies its points, so that all x, all y and all z lie side by side. Bodies are read in order,
 //   each number copied to all lanes. A group of a GPU brings a tile of bodies to local memory, a body an item, and all
 //   items read them there.
 // Edges: lanes and items beyond the last point compute with zeros, and are not written. An empty sum is 0.
+// ---
+// Work items of attract_vectors on a CPU: ceil(m / 64), in groups of 1
+// Work items on a GPU: m, in groups of 256
 
 #if CPU
 

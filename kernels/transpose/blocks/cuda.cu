@@ -3,10 +3,11 @@
 //   comes for the first of them serves all 8, and no other thread has to find it in a cache. Eight reads that do not
 //   wait for one another are on their way at once.
 // Model: a block of 32 x 8 threads moves a block of c of 64 rows and 32 columns.
-// Work items: n x ceil(m / 8), in groups of 32 x 8
 // Memory: the threads of a warp write 32 neighbours of a row of c, then of the next row. They read from 32 rows of a.
 // Edges: elements past the last column or row are left out one by one. Where the grid would be too high, blocks go on
 //   in strides of its height.
+// ---
+// Work items: n x ceil(m / 8), in groups of 32 x 8
 #include "../../formats.hpp"
 
 namespace {

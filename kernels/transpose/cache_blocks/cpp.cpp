@@ -4,6 +4,7 @@
 // Model: C++ in one thread: two loops over blocks, and two within a block.
 // Memory: reads and writes the lines of a block once from further away, unless rows take each other's places.
 // Edges: the last blocks end where the matrix does.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

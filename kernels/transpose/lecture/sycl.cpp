@@ -2,10 +2,11 @@
 // Model: C++ with templates. A kernel is written for one work item, which moves one element. The range covers c. The
 //   kernel is a free function, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). Intel's SYCL
 //   runtime compiles it when it is first needed.
-// Work items: n x m, in groups of 16 x 16
 // Memory: neighbouring work items write neighbours of a row of c. A GPU coalesces these writes into few transactions.
 //   They read elements of a column of a, which lie m apart.
 // Edges: work items past the last column or row do nothing.
+// ---
+// Work items: n x m, in groups of 16 x 16
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"

@@ -1,9 +1,10 @@
 # transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 # Model: a kernel in Python, written for a tile: one program of the GPU moves 64 x 64 elements.
-# Work items: ceil(m / 64) * ceil(n / 64), in groups of 1
 # Memory: `trans` changes the order of a tile, so that it is read and written by rows. On its way the compiler has it
 #   change threads through shared memory.
 # Edges: elements past the last row or column are masked: neither read nor written.
+# ---
+# Work items: ceil(m / 64) * ceil(n / 64), in groups of 1
 
 import triton
 import triton.language as tl

@@ -2,11 +2,12 @@
 // Idea: rows of the tile in shared memory are padded by 4 bytes, in float64 by 8, so that the elements of a column lie
 //   in different banks. A row of a tile has 128 bytes in each format, a whole cache line, and in float64 256.
 // Model: a block of 256 threads moves tiles. A thread starts four reads before it waits for the first.
-// Work items: n x ceil(m / 4), in groups of 32 x 8
 // Memory: a warp's accesses to shared memory meet 32 banks, in both directions.
 // Edges: every thread goes to every barrier, so none returns early. Elements beyond the ends are neither read nor
 //   written. Blocks take tiles in strides of the grid, since a tile of narrow elements is larger than their share of
 //   it.
+// ---
+// Work items: n x ceil(m / 4), in groups of 32 x 8
 #include "../../formats.hpp"
 
 namespace {

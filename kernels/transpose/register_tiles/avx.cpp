@@ -6,6 +6,7 @@
 // Memory: a line is read, or written, all at once where rows begin with lines. Then it does not matter whether rows take
 //   each other's places in the caches.
 // Edges: rows and columns after the last full tile are moved one element at a time.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

@@ -2,11 +2,12 @@
 // Idea: a block turns a tile over in memory that its threads share. So a warp reads neighbours of a row of a, and
 //   writes neighbours of a row of c. Both are coalesced: in float32 these are 128 bytes each.
 // Model: a block of 32 x 8 threads moves a tile of 32 x 32 elements. A thread moves four, of rows that are 8 apart.
-// Work items: n x ceil(m / 4), in groups of 32 x 8
 // Memory: every element is written to shared memory once, and read once. A warp writes a row of the tile there. It
 //   reads a column, whose elements all lie in the same bank in float32: these 32 reads are served one after the other.
 // Edges: every thread goes to every barrier, so none returns early. Elements beyond the ends are neither read nor
 //   written. Where the grid would be too high, blocks go on in strides of its height.
+// ---
+// Work items: n x ceil(m / 4), in groups of 32 x 8
 #include "../../formats.hpp"
 
 namespace {

@@ -4,6 +4,7 @@
 // Model: one directive divides the rows of blocks among threads that share memory.
 // Memory: reads and writes the lines of a block once from further away, unless rows take each other's places.
 // Edges: the last blocks end where the matrix does.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

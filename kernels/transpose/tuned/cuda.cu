@@ -3,12 +3,13 @@
 //   in registers, or 4 x 4 of 8 bits.
 // Model: a block of 256 threads moves tiles whose rows have 128 bytes, in float64 256. So a warp reads and writes whole
 //   cache lines in each format.
-// Work items: n x ceil(m / 4), in groups of 32 x 8
 // Memory: a thread starts all its reads of a tile before it waits for the first. A warp's accesses to shared memory
 //   meet 32 banks, in both directions.
 // Edges: every thread goes to every barrier, so none returns early. Elements beyond the ends are neither read nor
 //   written. Blocks take tiles in strides of the grid, since a tile of narrow elements is larger than their share of
 //   it.
+// ---
+// Work items: n x ceil(m / 4), in groups of 32 x 8
 #include "../../formats.hpp"
 #include "cuda_squares.hpp"
 

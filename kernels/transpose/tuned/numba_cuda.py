@@ -2,10 +2,11 @@
 # Idea: a block turns a tile over in memory that its threads share, so that it reads and writes neighbours. Rows of the
 #   tile are padded by an element. So at most two of those that a warp reads of a column lie in the same bank.
 # Model: a block of 32 x 8 threads moves a tile of 64 x 64 elements. A thread loads its 16 before it stores the first.
-# Work items: ceil(n / 2) x ceil(m / 8), in groups of 32 x 8
 # Memory: a warp reads 32 neighbours of a row of a, and writes 32 of a row of c. Then it moves the next 32.
 # Edges: every thread goes to every barrier. Elements beyond the ends are neither read nor written. Where the grid would
 #   be too high, blocks go on in strides of its height.
+# ---
+# Work items: ceil(n / 2) x ceil(m / 8), in groups of 32 x 8
 
 from numba import cuda
 from numpy import uint64

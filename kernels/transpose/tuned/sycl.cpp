@@ -3,14 +3,15 @@
 //   it streams whole cache lines of c past the caches. On a GPU, a group turns a tile over in local memory, so that it
 //   reads and writes neighbours.
 // Model: on a CPU, a work item has a block of 96 rows of c and up to 512 columns. On a GPU, it moves four elements.
-// Work items of transpose_block on a CPU: ceil(n / 512) x ceil(m / 96), in groups of 1 x 1
-// Work items on a GPU: n x ceil(m / 4), in groups of 32 x 8
 // Memory: an ordinary store first reads the line that it overwrites, a third of all traffic here. So c is streamed
 //   where the matrices exceed the cache. Neighbouring rows of a lie further apart than the CPU's own prefetching
 //   reaches: a work item prefetches by itself. Rows of a tile on a GPU are padded by an element, so that those of a
 //   column lie in different banks.
 // Edges: tiles of c end where lines begin, in each row elsewhere. So only the ends of a row of c are parts of lines,
 //   which are stored element by element. What is left of a tile beside its squares is moved element by element too.
+// ---
+// Work items of transpose_block on a CPU: ceil(n / 512) x ceil(m / 96), in groups of 1 x 1
+// Work items on a GPU: n x ceil(m / 4), in groups of 32 x 8
 #include <sycl/sycl.hpp>
 
 #include <utility>

@@ -1,9 +1,10 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Model: a kernel written for one thread of an NVIDIA GPU, which adds one element. The grid of threads covers c.
-// Work items: n, in groups of 256
 // Memory: neighbouring threads read and write neighbouring elements of global memory. So the GPU coalesces the accesses
 //   of a warp into few transactions.
 // Edges: threads past the last element do nothing.
+// ---
+// Work items: n, in groups of 256
 #include "../../formats.hpp"
 
 template <typename T>

@@ -1,8 +1,9 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 # Model: a call into the vector part of Intel's MKL, a tuned library. It divides long vectors among threads.
 # Memory: reads a and b once and writes c once, in order.
-# Formats: float32, float64
 # Edges: MKL adds fewer than 2^31 elements in one call; longer vectors take several calls.
+# ---
+# Formats: float32, float64
 
 from py_backends.backend._mkl import library
 

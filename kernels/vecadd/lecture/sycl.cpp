@@ -2,10 +2,11 @@
 // Model: C++ with templates. A kernel is written for one work item, which adds one element. The range covers c. The
 //   kernel is a free function, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). Intel's SYCL
 //   runtime compiles it when it is first needed.
-// Work items: n, in groups of 256
 // Memory: neighbouring work items read and write neighbouring elements of global memory. A GPU coalesces these accesses
 //   into few transactions.
 // Edges: work items past the last element do nothing.
+// ---
+// Work items: n, in groups of 256
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"

@@ -3,6 +3,7 @@
 // Model: full registers; one directive divides the vectors among threads, a part for each.
 // Memory: reads a and b once and writes c once, in order. It leaves nothing of c in the cache.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full register.
+// ---
 // Formats: float32, float64
 #include <cstdint>
 

@@ -1,9 +1,10 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Model: a thread adds several chunks of 16 bytes, and loads them all before it adds the first. Only many loads on
 //   their way at once fill the memory's bandwidth.
-// Work items: ceil(n / 8), in groups of 256
 // Memory: neighbouring threads read and write neighbouring chunks, and tell the caches that nothing is needed again.
 // Edges: elements after the last whole chunk are added one by one. If an array is not aligned, all are.
+// ---
+// Work items: ceil(n / 8), in groups of 256
 #include "../../formats.hpp"
 
 namespace {

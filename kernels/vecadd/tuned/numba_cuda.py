@@ -1,9 +1,10 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 # Model: a thread adds several elements, and loads them all before it adds the first. Only many loads on their way at
 #   once fill the memory's bandwidth.
-# Work items: ceil(n / 8), in groups of 256
 # Memory: neighbouring threads read and write neighbouring elements of global memory.
 # Edges: elements past the last one are left out one by one.
+# ---
+# Work items: ceil(n / 8), in groups of 256
 
 from numba import cuda
 from numpy import uint64

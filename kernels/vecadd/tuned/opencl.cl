@@ -1,11 +1,12 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Model: on a CPU, a work item adds a chunk in full vectors, and stores past the cache. An ordinary store first reads
 //   the line that it overwrites, a quarter of all traffic here. On a GPU, an item adds four neighbours.
-// Work items on a CPU: ceil(n / 65536), in groups of 1
-// Work items on a GPU: ceil(n / 4), in groups of 256
 // Memory: where the vectors exceed the device's cache, c is streamed to memory. Else it stays in the cache, where its
 //   reader wants it.
 // Edges: one element at a time after the last full vector, and where c is streamed also until c is aligned.
+// ---
+// Work items on a CPU: ceil(n / 65536), in groups of 1
+// Work items on a GPU: ceil(n / 4), in groups of 256
 
 #if CPU
 

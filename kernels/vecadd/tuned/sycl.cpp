@@ -1,12 +1,13 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Model: on a CPU, a work item adds a chunk, vector by vector, and streams c past the cache. An ordinary store first
 //   reads the line that it overwrites, a quarter of all traffic. On a GPU, neighbouring work items add neighbours.
-// Work items of add_chunk on a CPU: ceil(n / 65536), in groups of 1
-// Work items on a GPU: n, in groups of 256
 // Memory: where the vectors exceed the last-level cache, or 96 MiB, c is streamed to memory. Else it stays in the cache,
 //   where its reader wants it.
 // Edges: one element at a time until a chunk of c is aligned, and after its last full vector. Work items of a GPU past
 //   the last element do nothing.
+// ---
+// Work items of add_chunk on a CPU: ceil(n / 65536), in groups of 1
+// Work items on a GPU: n, in groups of 256
 #include <sycl/sycl.hpp>
 
 #include "pairs.hpp"

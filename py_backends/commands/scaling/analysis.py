@@ -140,8 +140,7 @@ def curves(report: Report) -> list[Curve]:
 def _curves(report: Report, kind: str) -> Iterator[Curve]:
     found: dict[Spec, Row] = {}  # a row counts for each target that it stands for
     for row in report.rows:
-        whole = tuple(row.shape) == registry.problem(row.kernel).parameters
-        if row.status == "ok" and row.threads and row.kernel_seconds and whole:
+        if row.status == "ok" and row.threads and row.kernel_seconds and registry.has_kernel(row.kernel, [*row.shape]):
             found |= {replace(row.spec, target=target): row for target in row.stands_for or [row.target]}
     counts = sorted({spec.threads for spec in found if spec.threads} - {1})
     for spec, one in found.items():

@@ -138,7 +138,8 @@ def _sweep(asked: Workload, points: Sequence[Point], report: Report) -> Sweep:
 
 
 def _points(report: Report) -> Iterator[Point]:
-    timed = [row for row in report.rows if row.timed and not row.requested and _has_one_size(row)]
+    here = [row for row in report.rows if registry.has_kernel(row.kernel, [*row.shape])]
+    timed = [row for row in here if row.timed and not row.requested and _has_one_size(row)]
     answers = {measure: _answers(timed, measure) for measure in MEASURES}
     for row in timed:
         yield Point(next(iter(row.shape.values())), row, {each: answers[each].get(id(row)) for each in MEASURES})

@@ -1,4 +1,5 @@
 // axpy: z = alpha x + y for vectors of n elements, one a work item.
+// ---
 // Work items: n, in groups of 256
 kernel void axpy(global const T* alpha, global const T* x, global const T* y, global T* z, long n) {
   const long i = get_global_id(0);

@@ -1,7 +1,8 @@
 // total: the sum of a vector's elements. Every work item adds 1024 of them, and then one adds up the sums.
+// ---
 // Work items of parts: ceil(n / 1024), in groups of 64
 // Work items of total: 1, in groups of 1
-// Scratch: ceil(n / 1024) elements
+// Scratch: ceil(n / 1024) elements of Sum
 kernel void parts(global const T* u, global T* c, global Sum* sums, long n) {
   const long first = get_global_id(0) * 1024;
   Sum sum = 0;
