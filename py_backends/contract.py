@@ -167,16 +167,29 @@ class Device(ABC):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         """Compile the kernel, or find it compiled."""
 
-    def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
-        """Called before arrays of a launch are uploaded or allocated, by the thread that does so.
+    def place(
+        self, launch: Launch, sizes: Sequence[int], arrays: Sequence[Array | Adopted], *, filled: bool = False
+    ) -> list[Buffer]:
+        """Buffers for all arrays of a launch, inputs and then the output; complete when it returns.
 
-        coming: the positions of these among the kernel's arrays, in the order in which they come; the others are
-            already on the device.
+        What was adopted is there already. filled: whether the output's elements are copied, too. What was placed is
+        released if it raises.
 
-        A device that spreads arrays over several memories lays them out as the kernel needs them. One that compiles for
-        sizes does it here: this is a part of preparing, and no phase of a call has its time. Others ignore it.
+        A device that spreads arrays over several memories lays them out here as the kernel needs them, and one that
+        compiles for sizes does it here. Others upload the inputs and allocate the output.
         """
-        return
+        last, buffers = len(arrays) - 1, list[Buffer]()
+        try:
+            for at, array in enumerate(arrays):
+                if isinstance(array, Adopted):
+                    buffers.append(array.buffer)
+                else:
+                    buffers.append(self.upload(array) if at < last or filled else self.allocate(array))
+        except BaseException:
+            for buffer in buffers:
+                self.release(buffer)
+            raise
+        return buffers
 
     @abstractmethod
     def upload(self, array: Array) -> Buffer:

@@ -16,7 +16,7 @@ import numpy as np
 
 from py_backends import contract
 from py_backends.backend import _nvidia_driver, _wheels
-from py_backends.contract import Adopted, Array, Launch, Target
+from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.functions import foreign_arrays
 from py_backends.install import pip
@@ -84,8 +84,8 @@ class Box:
 class Device(contract.Device):
     """A CPU or a GPU of JAX. Buffers are boxes.
 
-    Arrays have exactly the elements that a kernel computes with, and its shapes: `arrange` says them. What lies behind
-    stays on the host, out of a kernel's reach.
+    Arrays that are placed have exactly the elements that a kernel computes with, and its shapes. What lies behind stays
+    on the host, out of a kernel's reach.
     """
 
     deterministic = True
@@ -104,12 +104,21 @@ class Device(contract.Device):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         return Kernel(self, text, dtype)
 
-    def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
-        """Compile for these sizes, and note the shapes that come."""
-        if isinstance(launch, Kernel):
-            launch.compiled(launch.sizes_of_arrays(sizes))
-            shapes = launch.problem.shapes(sizes)
-            self._of_thread.coming = [(shapes[at], at == len(shapes) - 1) for at in coming]
+    def place(
+        self, launch: Launch, sizes: Sequence[int], arrays: Sequence[Array | Adopted], *, filled: bool = False
+    ) -> list[Buffer]:
+        """Compile for these sizes, and take as much of each array as these have. A launch gives the output away."""
+        assert isinstance(launch, Kernel)
+        launch.compiled(launch.sizes_of_arrays(sizes))
+        shapes = list(map(tuple, launch.problem.shapes(sizes)))
+        needed = [
+            array if isinstance(array, Adopted) else array[: int(np.prod(shape))].reshape(shape)
+            for array, shape in zip(arrays, shapes, strict=True)
+        ]
+        output = needed[-1]
+        if filled and not isinstance(output, Adopted):
+            needed[-1] = output.copy()
+        return super().place(launch, sizes, needed, filled=filled)
 
     def compile(self, kernel: Any, arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], numbers: int) -> Any:
         """A function of arrays and numbers, the last array being the output, whose memory is used for the result."""
@@ -161,22 +170,11 @@ class Device(contract.Device):
 
     def upload(self, array: Array) -> Box:
         """Without a copy where JAX takes the memory as it lies: aligned to 64 bytes, on the CPU."""
-        shape, is_output = self._next(array)
-        elements = array[: int(np.prod(shape))].reshape(shape)
-        if is_output:  # a launch gives its memory away
-            elements = elements.copy()
         with self._settings(), self._errors():
-            return Box(self._jax.device_put(elements, self._placement).block_until_ready())
+            return Box(self._jax.device_put(array, self._placement).block_until_ready())
 
     def allocate(self, array: Array) -> Box:
-        shape, _ = self._next(array)
-        return Box(self.new(shape, array.dtype))
-
-    def _next(self, array: Array) -> tuple[tuple[int, ...], bool]:
-        """The shape of the next array that comes, and whether it is the output."""
-        coming = self._of_thread.__dict__.get("coming")
-        shape, is_output = coming.pop(0) if coming else (array.shape, True)
-        return tuple(shape), is_output
+        return Box(self.new(array.shape, array.dtype))
 
     def download(self, buffer: Box, array: Array) -> None:
         if buffer.array is not None and buffer.array.size:

@@ -328,10 +328,7 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
     buffers: list[Any] = []
     try:
         computing.add(this)
-        arrays = [*inputs, output]
-        device.arrange(launch, sizes, [at for at, each in enumerate(arrays) if not isinstance(each, Adopted)])
-        buffers.extend(array.buffer if isinstance(array, Adopted) else device.upload(array) for array in inputs)
-        buffers.append(output.buffer if isinstance(output, Adopted) else device.allocate(output))
+        buffers = device.place(launch, sizes, [*inputs, output])
         launch(buffers, sizes)
         device.wait()
         if not isinstance(output, Adopted):

@@ -23,7 +23,7 @@ class Ranks(Protocol):
 
     def release(self, buffer: int) -> None: ...
 
-    def scatter(self, array: Array) -> int: ...
+    def upload(self, array: Array) -> int: ...
 
 
 class DistributedArray:
@@ -49,7 +49,7 @@ class DistributedArray:
         """
         _check(array)
         flat = np.ascontiguousarray(array).reshape(-1)
-        return DistributedArray(self.device, self.device.scatter(flat), array.shape, array.dtype)
+        return DistributedArray(self.device, self.device.upload(flat), array.shape, array.dtype)
 
     def adopted(self) -> Adopted:
         """The buffer that launches take."""

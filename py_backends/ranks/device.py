@@ -51,10 +51,9 @@ class _Kernel:
 
 
 class _Thread(threading.local):
-    """What a calling thread announced, and launched last."""
+    """What a calling thread launched last."""
 
     def __init__(self) -> None:
-        self.places: list[list[Any]] = []
         self.seconds: float | None = None
         self.communication: Communication | None = None
 
@@ -101,19 +100,32 @@ class Device(contract.Device):
         self.note = "; ".join([*self._notes, f"each rank computes by {' or '.join(sorted(self._by))}"])
         return kernel
 
-    def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
-        if isinstance(launch, _Kernel):
-            self._thread.places = [[*launch.names.values(), list(sizes), at] for at in coming]
+    def place(
+        self, launch: Launch, sizes: Sequence[int], arrays: Sequence[Array | Adopted], *, filled: bool = False
+    ) -> list[Buffer]:
+        assert isinstance(launch, _Kernel)
+        last, buffers = len(arrays) - 1, list[Buffer]()
+        try:
+            for at, array in enumerate(arrays):
+                where = [*launch.names.values(), list(sizes), at]
+                if isinstance(array, Adopted):
+                    buffers.append(array.buffer)
+                elif at < last or filled:
+                    buffers.append(self._made("upload", array, dtype=array.dtype.name, place=where))
+                else:
+                    buffers.append(self._made("allocate", dtype=array.dtype.name, place=where))
+        except BaseException:
+            for buffer in buffers:
+                self.release(buffer)
+            raise
+        return buffers
 
-    def upload(self, array: Array) -> Buffer:
-        return self._made("upload", array, dtype=array.dtype.name, place=self._place())
-
-    def scatter(self, array: Array) -> int:
-        """Upload an array for no kernel yet, whatever an interrupted call has announced."""
+    def upload(self, array: Array) -> int:
+        """For no kernel yet."""
         return self._made("upload", array, dtype=array.dtype.name, place=None)
 
-    def allocate(self, array: Array) -> Buffer:
-        return self._made("allocate", dtype=array.dtype.name, place=self._place())
+    def allocate(self, array: Array) -> int:
+        return self._made("allocate", dtype=array.dtype.name, place=None)
 
     def run(self, kernel: _Kernel, buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
         """Launch a kernel, and wait for it."""
@@ -147,8 +159,7 @@ class Device(contract.Device):
         return array.adopted()
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DistributedArray:
-        number = self._made("allocate", dtype=dtype.name, place=None)
-        return DistributedArray(self, number, shape, dtype)
+        return DistributedArray(self, self.allocate(np.empty(0, dtype)), shape, dtype)
 
     def _made(self, do: str, array: Array | None = None, **how: Any) -> int:
         """A new buffer. After an exception it is released, since nobody knows its number."""
@@ -167,7 +178,3 @@ class Device(contract.Device):
         if not (world.alive and all(map(world.has, buffers))):
             raise RanksEnded("the ranks on which an array lay have ended, and it with them")
         return world
-
-    def _place(self) -> list[Any] | None:
-        """The kernel that the next array is for, if that was announced."""
-        return self._thread.places.pop(0) if self._thread.places else None

@@ -90,7 +90,7 @@ class Runner:
         if prepared.first_launch is None:
             worker = self._ready(text, case)
             answer = self._ask(worker, "first_launch", **_arguments(text, case))
-            seconds = prepared.seconds + answer["arranging"]
+            seconds = prepared.seconds + answer["placing"]
             prepared = replace(prepared, seconds=seconds, first_launch=seconds + answer["seconds"])
             self._prepared[_key(text, case.dtype)] = prepared
         return prepared

@@ -51,6 +51,7 @@ class Session:
         self._arenas: dict[int, list[SharedMemory]] = {}
         self._copies: dict[int, dict[str, list[Array]]] = {}
         self._launches: dict[tuple[str, str, str], Launch] = {}
+        self._known: set[tuple[int, ...]] = set()
 
     def targets(
         self, descriptors: list[int], backend: str, named: list[str], threads: Sequence[int] = ()
@@ -128,13 +129,16 @@ class Session:
         }
 
     def first_launch(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
-        """Launch a kernel on uploaded data. Returns the seconds until it has ended, and those to arrange it before."""
+        """Launch a kernel on uploaded data. Returns the seconds until it has ended, and those to place arrays before.
+
+        At a small shape these are what it takes to compile for sizes, if that is done.
+        """
         case = self._placed(**placed)
         begin = perf_counter()
-        self._device.arrange(case.launch, case.sizes, ())
-        arranging = perf_counter() - begin
+        self._place_once(case)
+        placing = perf_counter() - begin
         (launched,) = self._launches_on(case, 1)
-        return {"seconds": launched.clock, "arranging": arranging}
+        return {"seconds": launched.clock, "placing": placing}
 
     def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
         """The device's ceiling: FLOP/s in a dtype, or bytes a second if the dtype is None."""
@@ -153,8 +157,7 @@ class Session:
         in_place = isinstance(device, HostDevice)
         given = inputs if in_place else [(page_aligned_copy(memory), first) for memory, first in inputs]
         arrays = [memory[first:] for memory, first in (*given, output)]
-        device.arrange(case.launch, case.sizes, range(len(case.memory)))
-        buffers = [device.upload(array) for array in arrays]
+        buffers = device.place(case.launch, case.sizes, arrays, filled=True)
         try:
             _timed_launch(device, case, buffers)
             for buffer, array in zip(buffers, arrays, strict=True):
@@ -190,6 +193,7 @@ class Session:
         cold: whether caches are flushed before each call. If the upload moves data, they are flushed after it too.
         """
         case = self._placed(**placed)
+        self._place_once(case)
         self._launches_on(case, warm_up)
         move_apart()
         calls_before = [self._whole_call(case, 0, poisoned=poisoned, cold=cold)[0] for _ in range(calls - 1)]
@@ -206,13 +210,12 @@ class Session:
         not wait, the remaining work ends in the last download.
         """
         device = self._device
-        *inputs, output = case.arrays()
+        arrays = case.arrays()
+        output = arrays[-1]
         if cold:
             flush(device)
-        device.arrange(case.launch, case.sizes, range(len(case.memory)))
         begin = perf_counter()
-        buffers = [device.upload(array) for array in inputs]
-        buffers.append(device.upload(output) if poisoned else device.allocate(output))
+        buffers = device.place(case.launch, case.sizes, arrays, filled=poisoned)
         uploaded = perf_counter()
         if cold and not isinstance(device, HostDevice):
             flush(device)
@@ -286,13 +289,20 @@ class Session:
         if not count:
             return []
         device = self._device
-        *inputs, output = case.arrays()
-        device.arrange(case.launch, case.sizes, range(len(case.memory)))
-        buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
+        buffers = device.place(case.launch, case.sizes, case.arrays())
         launches = [_timed_launch(device, case, buffers) for _ in range(count)]
         for buffer in buffers:
             device.release(buffer)
         return launches
+
+    def _place_once(self, case: Placed) -> None:
+        """Place arrays at sizes that are new to a launch, in no figure: a device may compile for them."""
+        known = id(case.launch), *case.sizes
+        if isinstance(self._device, HostDevice) or known in self._known:
+            return
+        for buffer in self._device.place(case.launch, case.sizes, case.arrays()):
+            self._device.release(buffer)
+        self._known.add(known)
 
     def _placed(
         self, arena: int, kernel: str, variant: str, dtype: str, sizes: list[int], spans: list[list[int]]

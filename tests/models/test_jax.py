@@ -50,18 +50,16 @@ class TestArrays:
     @pytest.mark.parametrize(("by", "shared"), [(0, True), (4, False)])
     def test_inputs_are_used_as_they_lie_where_they_are_aligned(self, by: int, shared: bool) -> None:
         device, launch = opened("vecadd")
-        device.arrange(launch, [1000], [0])
         array = aligned(1000, by)
-        box = device.upload(array)
+        box, *_ = device.place(launch, [1000], [array, array, array])
         assert box.array is not None
         assert (box.array.unsafe_buffer_pointer() == array.ctypes.data) == shared
 
     def test_an_output_never_lies_in_the_callers_memory(self) -> None:
         """A launch gives its memory away."""
         device, launch = opened("vecadd")
-        device.arrange(launch, [1000], range(3))
         arrays = [aligned(1000) for _ in range(3)]
-        boxes = [device.upload(array) for array in arrays]
+        boxes = device.place(launch, [1000], arrays, filled=True)
         launch(boxes, [1000])
         device.wait()
         assert all((array == 1).all() for array in arrays)
@@ -69,8 +67,7 @@ class TestArrays:
 
     def test_launches_use_the_memory_of_the_output_again(self) -> None:
         device, launch = opened("vecadd")
-        device.arrange(launch, [100_003], range(3))
-        boxes = [device.upload(aligned(100_003)), device.upload(aligned(100_003)), device.allocate(aligned(100_003))]
+        boxes = device.place(launch, [100_003], [aligned(100_003) for _ in range(3)])
         addresses = {boxes[-1].array.unsafe_buffer_pointer()}
         for _ in range(3):
             launch(boxes, [100_003])
@@ -80,9 +77,8 @@ class TestArrays:
 
     def test_what_lies_behind_an_array_stays(self) -> None:
         device, launch = opened("vecadd")
-        device.arrange(launch, [10], range(3))
         arrays = [np.full(17, value, np.float32) for value in (1, 2, 7)]
-        boxes = [device.upload(array) for array in arrays]
+        boxes = device.place(launch, [10], arrays, filled=True)
         launch(boxes, [10])
         device.wait()
         for box, array in zip(boxes, arrays, strict=True):
@@ -126,9 +122,7 @@ class TestProcess:
     def test_a_launch_returns_before_it_ends_and_the_wait_waits(self) -> None:
         device, launch = opened("matmul")
         sizes = (1500, 1500, 1500)
-        device.arrange(launch, sizes, range(3))
-        boxes = [device.upload(np.ones(1500 * 1500, np.float32)) for _ in range(2)]
-        boxes.append(device.allocate(np.ones(1500 * 1500, np.float32)))
+        boxes = device.place(launch, sizes, [np.ones(1500 * 1500, np.float32)] * 3)
         launch(boxes, sizes)
         assert not boxes[-1].array.is_ready()
         device.wait()
@@ -233,7 +227,7 @@ class TestKernels:
     def test_a_result_of_another_shape_or_dtype_is_named(self, vecadd: Callable[..., Any]) -> None:
         device, launch = self.made_up(vecadd)
         with pytest.raises(TypeError, match=r"the kernel returns .*; its result is float32 of shape \(5,\)"):
-            device.arrange(launch, [5], range(3))
+            device.place(launch, [5], [np.ones(5, np.float32)] * 3)
 
     def test_sizes_are_compiled_once(self) -> None:
         compiled_for: list[int] = []
@@ -244,7 +238,7 @@ class TestKernels:
 
         device, launch = self.made_up(vecadd)
         for n in (5, 7, 5):
-            device.arrange(launch, [n], range(3))
+            device.place(launch, [n], [np.ones(n, np.float32)] * 3)
         assert compiled_for == [5, 7]
 
     def test_compiling_few_sizes_counts_as_preparing(self) -> None:

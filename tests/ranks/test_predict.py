@@ -390,8 +390,7 @@ def hold() -> Hold:
             problem = text.problem
             inputs = [each.copy() for each in problem.draw(sizes, np.dtype(np.float32), np.random.default_rng(1))]
             output = np.empty(problem.shapes(sizes)[-1], problem.result_dtype(np.dtype(np.float32)))
-            device.arrange(launch, sizes, list(range(len(inputs) + 1)))
-            buffers = [*(device.upload(each.reshape(-1)) for each in inputs), device.allocate(output.reshape(-1))]
+            buffers = device.place(launch, sizes, [each.reshape(-1) for each in (*inputs, output)])
             launch(buffers, sizes)
             held = device.communication().bytes_held
             device.download(buffers[-1], output.reshape(-1))

@@ -38,8 +38,7 @@ def sent(ranks: int, sizes: tuple[int, int, int], launches: int) -> tuple[int, .
         random = np.random.default_rng(1)
         a, b = (random.standard_normal(shape).astype(FLOAT32) for shape in ((m, k), (k, n)))
         c = np.empty(m * n, FLOAT32)
-        device.arrange(kernel, sizes, [0, 1, 2])
-        buffers = [device.upload(a.reshape(-1)), device.upload(b.reshape(-1)), device.allocate(c)]
+        buffers = device.place(kernel, sizes, [a.reshape(-1), b.reshape(-1), c])
         for _ in range(launches):
             kernel(buffers, sizes)
         device.download(buffers[2], c)

@@ -141,10 +141,8 @@ class TestArraysOnRanks:
             copied(there)
         np.testing.assert_array_equal(there.get(), 2 * self.A[0])
 
-    def test_what_an_interrupted_call_announced_is_not_for_the_next_array(self) -> None:
-        """Ctrl-C between the announcement and the last array of a call: its places are still there."""
+    def test_what_is_scattered_for_no_kernel_yet_is_laid_out_when_one_comes(self) -> None:
         there = pb.matmul(self.A, self.X, **TWO, to="device")
-        there.device.arrange(prepared(there.device, "vecadd", "lecture"), (11,), range(3))
         product = pb.matmul(there.scatter(self.A.T), there, **TWO)
         np.testing.assert_allclose(product, self.A.T @ (self.A @ self.X), rtol=1e-3, atol=1e-3)
 
@@ -220,13 +218,11 @@ def _memory_held() -> list[str]:
 class TestBuffers:
     """Arrays that come with a guard zone, and arrays that come for no kernel yet."""
 
-    @pytest.mark.parametrize("arranged", [True, False])
-    def test_what_lies_behind_an_array_comes_back_as_it_was(self, device: Device, arranged: bool) -> None:
+    @pytest.mark.parametrize("placed", [True, False])
+    def test_what_lies_behind_an_array_comes_back_as_it_was(self, device: Device, placed: bool) -> None:
         launch, sizes, count = prepared(device, "vecadd", "lecture"), (11,), 11
         zoned = [np.arange(16, dtype=np.float32), np.arange(16, dtype=np.float32), np.full(16, -7, np.float32)]
-        if arranged:
-            device.arrange(launch, sizes, range(3))
-        buffers = [device.upload(array) for array in zoned]
+        buffers = device.place(launch, sizes, zoned, filled=True) if placed else list(map(device.upload, zoned))
         launch(buffers, sizes)
         found = np.zeros(16, np.float32)
         device.download(buffers[2], found)
@@ -255,9 +251,7 @@ class TestCommunication:
     ) -> None:
         m, n, k = sizes
         launch = prepared(device, "matmul", variant)
-        device.arrange(launch, (m, n, k), range(3))
-        a, b, c = (drawn(size) for size in (m * k, k * n, m * n))
-        buffers = [device.upload(a), device.upload(b), device.allocate(c)]
+        buffers = device.place(launch, (m, n, k), [drawn(size) for size in (m * k, k * n, m * n)])
         launch(buffers, (m, n, k))
         said = device.communication()
         assert isinstance(said, Communication)
@@ -282,8 +276,7 @@ class TestCommunication:
         """The result would be right if blocks of ranks overlapped, or more were exchanged."""
         launch, problem = prepared(device, kernel, "lecture"), registry.kernel_texts(kernel, "mpi")["lecture"].problem
         arrays = [drawn(math.prod(shape)) for shape in problem.shapes(sizes)]
-        device.arrange(launch, sizes, range(len(arrays)))
-        buffers = [*map(device.upload, arrays[:-1]), device.allocate(arrays[-1])]
+        buffers = device.place(launch, sizes, arrays)
         launch(buffers, sizes)
         said = device.communication()
         assert isinstance(said, Communication)

@@ -144,8 +144,7 @@ def _launch(device: Device, ranks: int, kernel: str) -> _Quantity:
     """A launch for one element a rank, as programs launch."""
     launch = device.prepare(registry.kernel_texts(kernel, MPI)["lecture"], np.dtype(np.float32))
     array, sizes = np.ones(ranks, np.float32), (ranks,)
-    device.arrange(launch, sizes, range(3))
-    buffers = [device.upload(array), device.upload(array), device.allocate(array)]
+    buffers = device.place(launch, sizes, [array, array, array])
 
     def once() -> float:
         launch(buffers, sizes)
