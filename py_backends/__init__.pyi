@@ -11,230 +11,47 @@ __version__: str
 
 _Output = TypeVar("_Output")
 
-# The inputs are `Any`: arrays of NumPy, and of any library that hands their memory out.
+class _Kernel(Protocol):
+    """The function of a kernel. Its inputs are arrays of NumPy, and of any library that hands their memory out.
 
-class _OfAB(Protocol):
-    """A kernel of two inputs."""
+    Inputs by their names, and numbers of the kernel, are keyword arguments, too.
+    """
 
     @overload
     def __call__(
         self,
-        a: Any,
-        b: Any,
-        *,
+        *inputs: Any,
         backend: str,
         variant: str | None = None,
         target: str | None = None,
         threads: int | None = None,
         out: None = None,
         to: Literal["host"] | None = None,
+        **named: Any,
     ) -> Array: ...
     @overload
     def __call__(
         self,
-        a: Any,
-        b: Any,
-        *,
+        *inputs: Any,
         backend: str,
         variant: str | None = None,
         target: str | None = None,
         threads: int | None = None,
         out: None = None,
         to: Literal["device"],
+        **named: Any,
     ) -> Any: ...
     @overload
     def __call__(
         self,
-        a: Any,
-        b: Any,
-        *,
+        *inputs: Any,
         backend: str,
         variant: str | None = None,
         target: str | None = None,
         threads: int | None = None,
         out: _Output,
         to: None = None,
+        **named: Any,
     ) -> _Output: ...
 
-class _OfA(Protocol):
-    """A kernel of one input."""
-
-    @overload
-    def __call__(
-        self,
-        a: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["host"] | None = None,
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        a: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["device"],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: _Output,
-        to: None = None,
-    ) -> _Output: ...
-
-class _OfUSteps(Protocol):
-    """A kernel of one input, and a number of steps."""
-
-    @overload
-    def __call__(
-        self,
-        u: Any,
-        *,
-        steps: int = 1,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["host"] | None = None,
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        u: Any,
-        *,
-        steps: int = 1,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["device"],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        u: Any,
-        *,
-        steps: int = 1,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: _Output,
-        to: None = None,
-    ) -> _Output: ...
-
-class _OfAtPositionMass(Protocol):
-    """A kernel of three inputs."""
-
-    @overload
-    def __call__(
-        self,
-        at: Any,
-        position: Any,
-        mass: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["host"] | None = None,
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        at: Any,
-        position: Any,
-        mass: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["device"],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        at: Any,
-        position: Any,
-        mass: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: _Output,
-        to: None = None,
-    ) -> _Output: ...
-
-class _OfQKV(Protocol):
-    """A kernel of three inputs."""
-
-    @overload
-    def __call__(
-        self,
-        q: Any,
-        k: Any,
-        v: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["host"] | None = None,
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        q: Any,
-        k: Any,
-        v: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: None = None,
-        to: Literal["device"],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        q: Any,
-        k: Any,
-        v: Any,
-        *,
-        backend: str,
-        variant: str | None = None,
-        target: str | None = None,
-        threads: int | None = None,
-        out: _Output,
-        to: None = None,
-    ) -> _Output: ...
-
-attention: _OfQKV
-dot: _OfAB
-heat: _OfUSteps
-matmul: _OfAB
-nbody: _OfAtPositionMass
-transpose: _OfA
-vecadd: _OfAB
+def __getattr__(name: str) -> _Kernel: ...  # every other name is a kernel's, and plug-ins bring more

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ import numpy as np
 
 from py_backends.number_formats import FORMATS
 from py_backends.problem import Problem
-from py_backends.source_head import declarations, files_of, formats
+from py_backends.source_head import declarations, files_of, formats, includes
 
 
 @dataclass(frozen=True)
@@ -278,6 +280,13 @@ class KernelText:
         """Its path for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
         folder = f"kernels.{self.kernel}" if self.package is None else self.package
         return "/".join((*folder.split("."), self.variant, self.path.name))
+
+    @property
+    def includes(self) -> list[str]:
+        """The files that it includes itself, by their paths for readers."""
+        folder = posixpath.dirname(self.place)
+        beside = (os.path.relpath(file, self.path.parent) for file in includes(self.path))
+        return [posixpath.normpath(posixpath.join(folder, each)) for each in beside]
 
     @property
     def files(self) -> list[Path]:

@@ -23,7 +23,6 @@ from itertools import takewhile
 from pathlib import Path
 
 _BEGIN = "---"
-_MARKS = "//", "#"
 _GOES_ON = "   "
 _INCLUDE = re.compile(r'^ *# *include "(.+)"', re.MULTILINE)
 _USUAL_FORMATS = "float32", "float64"
@@ -31,8 +30,9 @@ _USUAL_FORMATS = "float32", "float64"
 
 def declarations(text: str) -> list[tuple[str, str]]:
     """The names and values that a source declares, in their order. Raises ValueError for a line that is neither."""
-    head = [line.lstrip("/#") for line in takewhile(lambda line: line.startswith(_MARKS), text.splitlines())]
-    lines = iter(head)
+    mark = "//" if text.startswith("//") else "#"
+    head = takewhile(lambda line: line.startswith(mark), text.splitlines())
+    lines = (line.removeprefix(mark) for line in head)
     for line in lines:
         if line.strip() == _BEGIN:
             break
@@ -54,14 +54,17 @@ def formats(declared: Sequence[tuple[str, str]], on: str | None = None) -> list[
     return next((value.split(", ") for each, value in declared if each == name), None)
 
 
+def includes(source: Path) -> list[Path]:
+    """The files that a source includes itself, by `#include "..."`."""
+    names = _INCLUDE.findall(source.read_text(encoding="utf-8", errors="replace"))
+    return [Path(os.path.normpath(source.parent / name)) for name in names]
+
+
 def files_of(source: Path) -> list[Path]:
-    """The file, and those that it includes by `#include "..."`, directly or through others, in a reader's order."""
+    """The file, and those that it includes, directly or through others, in a reader's order."""
     files = [source]
     for file in files:  # which grows meanwhile
-        for name in _INCLUDE.findall(file.read_text(encoding="utf-8", errors="replace")):
-            included = Path(os.path.normpath(file.parent / name))
-            if included not in files:
-                files.append(included)
+        files += [each for each in dict.fromkeys(includes(file)) if each not in files]
     return files
 
 

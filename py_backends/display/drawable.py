@@ -32,5 +32,6 @@ def _kept(text: str) -> str:
 
 
 def _named(row: Row) -> Row:
-    short = {name: _kept(getattr(row, name)) for name in ("kernel", "backend", "target", "variant")}
-    return replace(row, **short, device=row.device and _kept(row.device))
+    kernel, backend, target, variant = map(_kept, (row.kernel, row.backend, row.target, row.variant))
+    device = row.device and _kept(row.device)
+    return replace(row, kernel=kernel, backend=backend, target=target, variant=variant, device=device)

@@ -19,7 +19,7 @@ def _places(of: type[Any]) -> Iterator[str]:
     types = get_type_hints(of)
     for field in fields(of):
         kinds = get_args(types[field.name]) if isinstance(types[field.name], UnionType) else (types[field.name],)
-        parts = next((kind for kind in kinds if is_dataclass(kind)), None)
+        parts: Any = next(filter(is_dataclass, kinds), None)
         if parts:
             yield from (f"{field.name}.{part}" for part in _places(parts))
         elif not any(get_origin(kind) is list for kind in kinds):

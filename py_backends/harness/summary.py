@@ -61,12 +61,13 @@ def _named(kernel: str, sizes: Sizes) -> dict[str, int]:
 
 
 def _seconds(prepared: Prepared | None, samples: Sequence[Sample]) -> Seconds | None:
-    before = {"prepare": prepared.seconds, "first_launch": prepared.first_launch} if prepared else {}
+    prepare, first_launch = (prepared.seconds, prepared.first_launch) if prepared else (None, None)
     if not samples:
-        return Seconds(**before) if before else None
+        return Seconds(prepare, first_launch=first_launch) if prepared else None
     clocks = [sample.clock for sample in samples if sample.clock is not None]
     return Seconds(
-        **before,
+        prepare,
+        first_launch=first_launch,
         upload=median([sample.upload for sample in samples]).value,
         download=median([sample.download for sample in samples]).value,
         release=median([sample.release for sample in samples]).value,

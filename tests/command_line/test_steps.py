@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, run_command, run_here
+from made_rows import with_work
 from rich.console import Console
 from test_ladder import found_on, report_of, row_of
 
@@ -168,7 +169,7 @@ class TestViews:
         assert f"multiplied: {units.figure(2**MORE)}" in text
 
     def test_the_table_of_vecadd_is_in_bytes(self) -> None:
-        rows = [replace(row, kernel="vecadd", shape={"n": 8}, requested=None) for row in rows_of("vecadd")]
+        rows = [with_work(replace(row, kernel="vecadd", shape={"n": 8}, requested=None)) for row in rows_of("vecadd")]
         text = printed(report_of(*rows))
         assert "GB/s" in text
         assert "of ceiling" in text

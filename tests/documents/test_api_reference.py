@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import inspect
 import re
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -89,11 +88,3 @@ def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -
         for name, member in vars(base).items():
             if inspect.isfunction(member) and not name.startswith("_"):
                 assert words(member), f"{base.__name__}.{name}"
-
-
-def test_every_kernel_has_its_types() -> None:
-    """An editor knew nothing of a kernel that nobody had written down there."""
-    stub = Path(pb.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    typed = {name: of.upper() for name, of in re.findall(r"^(\w+): _Of(\w+)$", stub, re.MULTILINE)}
-    problems = {name: registry.problem(name) for name in KERNELS}
-    assert typed == {name: "".join((*its.inputs, *its.numbers)).upper() for name, its in problems.items()}

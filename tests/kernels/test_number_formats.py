@@ -122,7 +122,7 @@ def test_there_is_no_row_in_a_format_that_a_kernel_or_a_target_does_not_have() -
 )
 def test_a_text_says_which_of_its_kernels_formats_it_takes(line: str, dtypes: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "numpy.py"
-    path.write_text(f"// matmul: c = a b.\n{line}\n")
+    path.write_text(f"{line[:2].strip()} matmul: c = a b.\n{line}\n")
     text = KernelText(registry.problem("matmul"), "lecture", "numpy", path)
     assert text.dtypes == registry.dtypes(text) == dtypes
     assert registry.dtypes(text, Target("cpu", dtypes={"vecadd": dtypes})) == ()

@@ -14,6 +14,7 @@ import pytest
 from commands import run_here
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from made_rows import with_work
 
 from py_backends import registry
 from py_backends.commands.predict import analysis
@@ -235,7 +236,8 @@ def node(tmp_path: Path, *rows: Row) -> Path:
 
 def row(backend: str, kernel: str, shape: dict[str, int], seconds: float) -> Row:
     time = Duration(seconds, 0.98 * seconds, 1.02 * seconds, seconds, 30)
-    return Row(kernel, backend, "cpu", "tuned", "float32", shape, "ok", seconds=Seconds(kernel=time), threads=8)
+    made = Row(kernel, backend, "cpu", "tuned", "float32", shape, "ok", seconds=Seconds(kernel=time), threads=8)
+    return with_work(made)
 
 
 class TestCommand:

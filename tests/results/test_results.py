@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import pytest
 from conftest import Comparison
+from made_rows import with_work
 
 from py_backends import registry
 from py_backends.display import remarks
@@ -73,7 +74,7 @@ class TestRanks:
             "vecadd", "mpi", "2x1", "tuned", "float32", {"n": 9}, "ok", note="by avx", seconds=Seconds(kernel=kernel)
         )
         row.communication = told
-        return Report("2026-11-21T00:00:00+00:00", "0.1.0", {"cpu": "Made-up"}, {}, [replace(row, **of)])
+        return Report("2026-11-21T00:00:00+00:00", "0.1.0", {"cpu": "Made-up"}, {}, [replace(with_work(row), **of)])
 
     def test_are_read_as_they_were_written(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(self.report(stands_for=["4x1"]).to_json(), encoding="utf-8")
