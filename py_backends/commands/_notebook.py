@@ -33,6 +33,8 @@ __all__ = ["compare", "read"]
 def read(path: str | os.PathLike[str]) -> Report:
     """Read the results that a command wrote by `--json`. In a notebook they show themselves.
 
+    path: of the file.
+
     Raises ValueError, with one clear line, if the file cannot be read or holds no results.
     """
     return Report.read(Path(path))

@@ -118,7 +118,8 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
         return None
     if row.status != "ok" or row.rate is None or not row.percent_of_ceiling or row.work is None:
         return None
-    bandwidths = _of(ceilings, row.dtype, bandwidth_kinds(row.work))
+    measured = _of(ceilings, row.dtype, bandwidth_kinds(row.work))
+    bandwidths = measured or _of(ceilings, row.dtype, (STREAMED, STORED))  # where no copies were measured
     bandwidth = max((each.rate for each in _nearest(row.work.bytes, bandwidths)), default=None)
     peak = max((each.rate for each in _of(ceilings, row.dtype, (MULTIPLY_ADDS,))), default=None)
     if bandwidth is None or peak is None or row.work.bytes == 0:
