@@ -121,7 +121,12 @@ def test_a_build_of_what_is_built_compiles_nothing(tmp_path: Path) -> None:
     clone, build = tmp_path / "clone", tmp_path / "build"
     for folder in ("cmake", "cpp_ext", "kernels/vecadd"):
         shutil.copytree(CLONE / folder, clone / folder)
-    for file in (CLONE / "CMakeLists.txt", *(CLONE / "kernels").glob("*.hpp")):
+    (clone / "py_backends").mkdir()
+    for file in (
+        CLONE / "CMakeLists.txt",
+        CLONE / "py_backends" / "source_head.py",
+        *(CLONE / "kernels").glob("*.hpp"),
+    ):
         shutil.copy(file, clone / file.relative_to(CLONE))
     of_one_set = "-DPY_BACKENDS_ONLY=sse;baseline"
     configured = configure(build, "CPP", of_one_set, "-DCMAKE_BUILD_TYPE=Debug", clone=clone, CMAKE_GENERATOR="Ninja")
@@ -145,7 +150,7 @@ def test_folders_may_have_names_that_a_shell_would_quote(tmp_path: Path) -> None
     python = clone / ".venv/bin/python"
     packages = printed(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     Path(packages, "pybind11").symlink_to(Path(pytest.importorskip("pybind11").__file__).parent)
-    for name in ("CMakeLists.txt", "cmake", "cpp_ext", "kernels"):
+    for name in ("CMakeLists.txt", "cmake", "cpp_ext", "kernels", "py_backends"):
         (clone / name).symlink_to(CLONE / name)
     configured = configure(clone / "build", "CPP", f"-DPython_EXECUTABLE={python}", clone=clone)
     assert configured.returncode == 0, configured.stderr

@@ -155,7 +155,9 @@ def test_a_folder_of_commands_is_a_command_with_a_view(clone: Path) -> None:
         """,
     }
     shown = """
+        import py_backends as pb
         from py_backends.results.report import Report
+        assert pb.read  # who has it sees reports as a notebook shows them
         print(Report("today", "1", {}, {"command": "py-backends greet"})._repr_html_())
     """
     folder = clone / "py_backends" / "commands" / "greet"

@@ -10,6 +10,7 @@ import pytest
 from made_rows import with_work
 from rich.text import Text
 
+from py_backends.commands import _notebook
 from py_backends.commands.compare.table import print_report
 from py_backends.display import comparison, console, layout, remarks
 from py_backends.results.report import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
@@ -160,7 +161,7 @@ def test_what_a_process_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[st
     with console.output() as out:
         print_report(made, out)
     assert words in " ".join(capsys.readouterr().out.split())
-    assert words in " ".join(html.unescape(re.sub("<[^>]*>", "", made._repr_html_())).split())
+    assert words in " ".join(html.unescape(re.sub("<[^>]*>", "", _notebook.as_html(made))).split())
 
 
 def test_only_line_feeds_end_lines(capsys: pytest.CaptureFixture[str]) -> None:
