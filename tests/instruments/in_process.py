@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,9 @@ def _of_lanes(text: KernelText, dtype: str, folder: Path, facts: Mapping[str, An
     path = folder / f"{dtype}_{facts['lanes']}.cl"
     vectors = types(text.problem, np.dtype(dtype), facts["lanes"])
     redefined = "".join(f"#undef {name}\n#define {name} {vectors[name]}\n" for name in ("V", "Sums", "WIDTH"))
-    path.write_text(redefined + text.text, encoding="utf-8")
+    lines = text.text.splitlines(keepends=True)
+    head = list(takewhile(lambda line: line.startswith("//"), lines))  # which declares the launch
+    path.write_text("".join([*head, redefined, *lines[len(head) :]]), encoding="utf-8")
     return replace(text, path=path)
 
 
