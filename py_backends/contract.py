@@ -175,8 +175,7 @@ class Device(ABC):
         What was adopted is there already. filled: whether the output's elements are copied, too. What was placed is
         released if it raises.
 
-        A device that spreads arrays over several memories lays them out here as the kernel needs them, and one that
-        compiles for sizes does it here. Others upload the inputs and allocate the output.
+        A device that compiles for sizes does it here.
         """
         last, buffers = len(arrays) - 1, list[Buffer]()
         try:
@@ -184,12 +183,20 @@ class Device(ABC):
                 if isinstance(array, Adopted):
                     buffers.append(array.buffer)
                 else:
-                    buffers.append(self.upload(array) if at < last or filled else self.allocate(array))
-        except BaseException:
+                    buffers.append(self.place_one(launch, sizes, at, array, filled=at < last or filled))
+        except BaseException:  # Ctrl-C as well: nobody else knows these buffers
             for buffer in buffers:
                 self.release(buffer)
             raise
         return buffers
+
+    def place_one(self, launch: Launch, sizes: Sequence[int], at: int, array: Array, *, filled: bool) -> Buffer:
+        """The buffer for array number `at` of a launch.
+
+        A device that spreads arrays over several memories lays it out here as the kernel needs it. Others upload it, or
+        allocate its memory if it is not to be filled.
+        """
+        return self.upload(array) if filled else self.allocate(array)
 
     @abstractmethod
     def upload(self, array: Array) -> Buffer:

@@ -97,10 +97,9 @@ def main(source: Path, sets: str, named_only: str) -> None:
     The lists are CMake's: `;` parts them, and in the lines of instruction sets a comma.
     """
     watched = [*files_of(source), *filter(Path.exists, [source.parent.parent / "problem.py"])]
-    print(digest(source))  # noqa: T201  # CMake reads it
-    print(*watched, sep=";")  # noqa: T201
-    for name, taken in _compiled_for(source, sets.split(";"), named_only.split(";")).items():
-        print(name, *taken, sep=",")  # noqa: T201
+    compiled_for = _compiled_for(source, sets.split(";"), named_only.split(";"))
+    lines = [digest(source), ";".join(map(str, watched)), *(",".join([name, *of]) for name, of in compiled_for.items())]
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -107,18 +107,18 @@ class Device(contract.Device):
     def place(
         self, launch: Launch, sizes: Sequence[int], arrays: Sequence[Array | Adopted], *, filled: bool = False
     ) -> list[Buffer]:
-        """Compile for these sizes, and take as much of each array as these have. A launch gives the output away."""
         assert isinstance(launch, Kernel)
         launch.compiled(launch.sizes_of_arrays(sizes))
-        shapes = list(map(tuple, launch.problem.shapes(sizes)))
-        needed = [
-            array if isinstance(array, Adopted) else array[: int(np.prod(shape))].reshape(shape)
-            for array, shape in zip(arrays, shapes, strict=True)
-        ]
-        output = needed[-1]
-        if filled and not isinstance(output, Adopted):
-            needed[-1] = output.copy()
-        return super().place(launch, sizes, needed, filled=filled)
+        return super().place(launch, sizes, arrays, filled=filled)
+
+    def place_one(self, launch: Launch, sizes: Sequence[int], at: int, array: Array, *, filled: bool) -> Box:
+        """As much of it as these sizes have. A launch gives the output's memory away."""
+        assert isinstance(launch, Kernel)
+        shapes = launch.problem.shapes(sizes)
+        needed = array[: int(np.prod(shapes[at]))].reshape(shapes[at])
+        if filled and at == len(shapes) - 1:
+            needed = needed.copy()
+        return self.upload(needed) if filled else self.allocate(needed)
 
     def compile(self, kernel: Any, arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], numbers: int) -> Any:
         """A function of arrays and numbers, the last array being the output, whose memory is used for the result."""

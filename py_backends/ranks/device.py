@@ -100,25 +100,12 @@ class Device(contract.Device):
         self.note = "; ".join([*self._notes, f"each rank computes by {' or '.join(sorted(self._by))}"])
         return kernel
 
-    def place(
-        self, launch: Launch, sizes: Sequence[int], arrays: Sequence[Array | Adopted], *, filled: bool = False
-    ) -> list[Buffer]:
+    def place_one(self, launch: Launch, sizes: Sequence[int], at: int, array: Array, *, filled: bool) -> int:
         assert isinstance(launch, _Kernel)
-        last, buffers = len(arrays) - 1, list[Buffer]()
-        try:
-            for at, array in enumerate(arrays):
-                where = [*launch.names.values(), list(sizes), at]
-                if isinstance(array, Adopted):
-                    buffers.append(array.buffer)
-                elif at < last or filled:
-                    buffers.append(self._made("upload", array, dtype=array.dtype.name, place=where))
-                else:
-                    buffers.append(self._made("allocate", dtype=array.dtype.name, place=where))
-        except BaseException:
-            for buffer in buffers:
-                self.release(buffer)
-            raise
-        return buffers
+        where = [*launch.names.values(), list(sizes), at]
+        if filled:
+            return self._made("upload", array, dtype=array.dtype.name, place=where)
+        return self._made("allocate", dtype=array.dtype.name, place=where)
 
     def upload(self, array: Array) -> int:
         """For no kernel yet."""
