@@ -1,20 +1,20 @@
-"""A communicator of MPI as kernels see it: it carries out what they state, and counts bytes and time."""
+"""A communicator that carries out what sources ask for, and counts bytes and time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from py_backends.contract import Array
+from py_backends.ranks import mpi
 from py_backends.ranks.exchanges import Exchange
 from py_backends.ranks.memory import Memory
 from py_backends.ranks.progress import Progress
-from py_backends.ranks.ring import Blocks, Turn, around
 
 if TYPE_CHECKING:
     from py_backends.ranks.interface import MPI  # importing it makes this process a rank
@@ -32,72 +32,63 @@ class Tally:
     progress: Progress = field(default_factory=Progress)
 
 
-class Communicator:
-    """Some ranks that talk to one another.
+class CountingCommunicator(mpi.Communicator):
+    """Ranks that run.
 
-    rank, size: this rank's number among them, and how many they are.
+    mpi: the communicator of mpi4py.
     tally: what was communicated on it and on all that were made of it.
     memory: of this rank, for what its kernels compute with.
-    stated: the exchanges of the kernel that is running, by name.
     """
 
     def __init__(self, made_of: MPI.Intracomm, tally: Tally | None = None, memory: Memory | None = None) -> None:
         self.mpi, self.rank, self.size = made_of, made_of.rank, made_of.size
         self.tally, self.memory = tally or Tally(), memory or Memory()
-        self.stated: Mapping[str, Exchange] = {}
-        self._grids: dict[tuple[int, ...], tuple[Communicator, ...]] = {}
+        self._grids: dict[tuple[int, ...], _Grid] = {}
 
-    def exchange(self, name: str, *arrays: Any) -> None:
-        """Carry out an exchange that the running kernel has stated. Its class says on which arrays."""
-        stated = self.stated[name]
-        line = self
-        if stated.along is not None:
-            grid, dimension = stated.along
-            line = self.lines(grid)[dimension]
-        stated.run(line, *arrays)
+    def empty(self, shape: Sequence[int], dtype: Any) -> Array:
+        return self.memory.borrow(tuple(shape), np.dtype(dtype))
 
-    def around(self, own: Blocks) -> Iterator[Turn]:
-        """Each rank's blocks, one rank after the other: this one's own, those of the rank before it, and so on.
+    def Create_cart(self, dims: Sequence[int]) -> _Grid:  # noqa: N802  # MPI's name
+        """Made once for each grid, and kept: MPI has some 2,000 communicators."""
+        if tuple(dims) not in self._grids:
+            self._grids[tuple(dims)] = _Grid(self, tuple(dims))
+        return self._grids[tuple(dims)]
 
-        own: this rank's block for each name of a `Shift`, which is stated for as many times as there are other ranks.
-        Whoever gets the blocks does not write to them: the next rank has them already.
-        """
-        return around(self, own)
-
-    def lines(self, grid: Sequence[int]) -> tuple[Communicator, ...]:
-        """The ranks in a grid: for each of its dimensions those that differ from this rank in that one alone.
-
-        The last dimension is the fastest. Made once for each grid, by all ranks.
-        """
-        made = self._grids.get(tuple(grid))
-        if made is None:
-            cartesian = self.mpi.Create_cart(grid)
-            keep = np.eye(len(grid), dtype=bool).tolist()
-            made = tuple(Communicator(cartesian.Sub(axis), self.tally, self.memory) for axis in keep)
-            cartesian.Free()
-            self._grids[tuple(grid)] = made
-        return made
+    def carry_out(self, exchange: Exchange, *buffers: Any) -> None:
+        with self._counted(exchange.sent(self.rank)):
+            exchange.run(self.mpi, *buffers)
 
     def free(self) -> None:
-        """Give it back to MPI, which has some 2,000, with all that were made of it. All of its ranks do so together."""
-        for line in chain(*self._grids.values()):
-            line.free()
+        """Give it back to MPI, with all that were made of it. All of its ranks do so together."""
+        for grid in self._grids.values():
+            grid.free()
         self._grids.clear()
         self.mpi.Free()
 
     @contextmanager
-    def exchanging(self, sent: Any, received: Any, count: int) -> Iterator[None]:
-        """Exchange parts of blocks with other ranks, and send so many bytes, while the caller does something else."""
-        with self.counted(count):
-            request = self.mpi.Ialltoallw(sent, received)
-            yield
-            request.Wait()
-
-    @contextmanager
-    def counted(self, sent: int) -> Iterator[None]:
+    def _counted(self, sent: int) -> Iterator[None]:
         """Count so many bytes, and the time within, as communication of this rank."""
         begin = perf_counter()
         with self.tally.progress.counted(computing=False):
             yield
         self.tally.seconds += perf_counter() - begin
         self.tally.sent += sent
+
+
+class _Grid(mpi.Grid):
+    def __init__(self, ranks: CountingCommunicator, dims: tuple[int, ...]) -> None:
+        self._ranks, self._made = ranks, ranks.mpi.Create_cart(dims)
+        self.coords = tuple(self._made.coords)
+        self._subs: dict[tuple[bool, ...], CountingCommunicator] = {}
+
+    def Sub(self, remain_dims: Sequence[bool]) -> CountingCommunicator:  # noqa: N802  # MPI's name
+        remaining = tuple(remain_dims)
+        if remaining not in self._subs:
+            made = self._made.Sub(list(remaining))
+            self._subs[remaining] = CountingCommunicator(made, self._ranks.tally, self._ranks.memory)
+        return self._subs[remaining]
+
+    def free(self) -> None:
+        for sub in self._subs.values():
+            sub.free()
+        self._made.Free()

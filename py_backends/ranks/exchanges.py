@@ -1,144 +1,81 @@
-"""What ranks exchange, as data: the source of a kernel states it once. Running, counting and predicting read the same.
-
-A source for `mpi` has a function `exchanges(rank, ranks, widths, *sizes)`, as it has `blocks`. It returns the exchanges
-of a rank in one launch, each by a name. The kernel's function carries one out by `ranks.exchange(name, ...)`.
+"""What one call of MPI moves, as data: launches carry it out and count it, predictions read it.
 
 MPI is imported where an exchange runs: importing it makes a process a rank, and whoever predicts is none.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from py_backends.contract import Array
 from py_backends.ranks import traffic
-from py_backends.ranks.blocks import Boxes, Exchanging, in_pieces, move, parts_in
-from py_backends.ranks.traffic import Traffic
+from py_backends.ranks.traffic import Round, Traffic
 
 if TYPE_CHECKING:
     from py_backends.ranks.interface import MPI
+    from py_backends.ranks.mpi import Subarray
 
-
-class Line(Exchanging, Protocol):
-    """The ranks that take part in an exchange: their communicator, this rank's place among them, and their number."""
-
-    mpi: MPI.Intracomm
-    size: int
-
-    def counted(self, sent: int) -> AbstractContextManager[None]:
-        """Count so many bytes, and the time within, as communication of this rank."""
+_OF_BYTES = {1: "BYTE", 2: "UINT16_T", 4: "UINT32_T", 8: "UINT64_T"}
+"""The names of MPI's types by the bytes of an element. Values do not matter for moving, and MPI has no bfloat16."""
 
 
 @dataclass(frozen=True)
 class Exchange(ABC):
-    """One exchange, by one function of MPI.
-
-    along: who takes part, as a grid of all ranks and one of its dimensions: the ranks that differ from this one in that
-        dimension alone. None for all ranks.
-    times: how often a launch has it.
-    """
-
-    _: KW_ONLY
-    along: tuple[tuple[int, ...], int] | None = None
-    times: int = 1
+    """One call of a function of MPI, by all ranks of a communicator. Sizes are bytes."""
 
     @abstractmethod
-    def sent(self, place: int) -> int:
-        """The bytes that the rank at a place among those who take part sends to others, each time."""
+    def sent(self, rank: int) -> int:
+        """What a rank sends to others."""
 
     @abstractmethod
-    def traffic(self, place: int, *arrays: Any) -> Traffic:
-        """What the rank at a place does each time, by MPICH's algorithm. The arrays are those that `run` is given."""
+    def traffic(self, rank: int) -> Traffic:
+        """What a rank does, by MPICH's algorithm."""
 
     @abstractmethod
-    def run(self, line: Line, *arrays: Any) -> None:
-        """Carry it out. All who take part do so together."""
+    def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
+        """Carry it out on what `Communicator` was given."""
 
 
 @dataclass(frozen=True)
 class Allgatherv(Exchange):
-    """Bring the blocks of all ranks to all of them, one after the other.
+    """blocks: of each rank. in_place: each lies in its place already."""
 
-    counts: the elements of each rank's block.
-    width: bytes of an element.
+    blocks: tuple[int, ...]
+    in_place: bool = False
 
-    Run on this rank's block and the whole. The block is None where it lies in its place in the whole already.
-    """
-
-    counts: Sequence[int]
-    width: int
-
-    def sent(self, place: int) -> int:
+    def sent(self, rank: int) -> int:
         """Around a ring: each rank passes on what it has got, all but what the next one had at the beginning."""
-        return (sum(self.counts) - self.counts[(place + 1) % len(self.counts)]) * self.width
+        return sum(self.blocks) - self.blocks[(rank + 1) % len(self.blocks)]
 
-    def traffic(self, place: int, *arrays: Any) -> Traffic:
-        copied = 0 if arrays[0] is None else self.counts[place] * self.width
-        return traffic.allgather([count * self.width for count in self.counts]) + Traffic(copied=copied)
+    def traffic(self, rank: int) -> Traffic:
+        return traffic.allgather(self.blocks) + Traffic(copied=0 if self.in_place else self.blocks[rank])
 
-    def run(self, line: Line, *arrays: Any) -> None:
+    def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
         from py_backends.ranks.interface import MPI
 
-        block, whole = arrays
-        bytes_of = [count * self.width for count in self.counts]
-        own = MPI.IN_PLACE if block is None else [_as_bytes(block), MPI.BYTE]
-        everything = _as_bytes(whole)
-        with line.counted(self.sent(line.rank)):
-            if len(set(self.counts)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
-                line.mpi.Allgather(own, [everything, bytes_of[0], MPI.BYTE])
-            else:
-                line.mpi.Allgatherv(own, [everything, bytes_of, MPI.BYTE])
-
-
-@dataclass(frozen=True)
-class Reduce_scatter(Exchange):  # noqa: N801  # MPI's name
-    """Add the parts of all ranks, and leave each rank its share of the sum.
-
-    counts: the elements of each rank's share.
-    width: bytes of an element.
-
-    Run on this rank's part of every sum, and the memory of its share.
-    """
-
-    counts: Sequence[int]
-    width: int
-
-    def sent(self, place: int) -> int:
-        """To every other rank what this one adds to its share."""
-        return (sum(self.counts) - self.counts[place]) * self.width
-
-    def traffic(self, place: int, *arrays: Any) -> Traffic:
-        return traffic.reduce_scatter([count * self.width for count in self.counts])
-
-    def run(self, line: Line, *arrays: Any) -> None:
-        parts, own = arrays
-        with line.counted(self.sent(line.rank)):
-            line.mpi.Reduce_scatter(parts, own, self.counts)
+        block, whole = buffers
+        own = MPI.IN_PLACE if self.in_place else [as_bytes(block), MPI.BYTE]
+        if len(set(self.blocks)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
+            line.Allgather(own, [as_bytes(whole), self.blocks[0], MPI.BYTE])
+        else:
+            line.Allgatherv(own, [as_bytes(whole), self.blocks, MPI.BYTE])
 
 
 @dataclass(frozen=True)
 class Allreduce(Exchange):
-    """Add the elements of all ranks, and leave the sums with every rank.
-
-    ranks: how many take part.
-    count: the elements of each.
-    width: bytes of an element.
-
-    Run on this rank's elements, and the memory of the sums.
-    """
+    """ranks: how many take part. size: of what each has. op: the name of the operation."""
 
     ranks: int
-    count: int
-    width: int
+    size: int
+    op: str = "SUM"
 
-    def sent(self, place: int) -> int:
+    def sent(self, rank: int) -> int:
         """By recursive doubling: in each round pairs exchange what they have, and all have twice as much after it.
 
         If the number of ranks is no power of two, the first ones come in pairs. One of each gives the other its
@@ -147,90 +84,119 @@ class Allreduce(Exchange):
         """
         rounds = self.ranks.bit_length() - 1
         in_pairs = 2 * (self.ranks - 2**rounds)
-        times = rounds if place >= in_pairs else rounds + 1 if place % 2 else 1
-        return times * self.count * self.width
+        return self.size * (rounds if rank >= in_pairs else rounds + 1 if rank % 2 else 1)
 
-    def traffic(self, place: int, *arrays: Any) -> Traffic:
-        return traffic.allreduce(self.ranks, self.count * self.width)
+    def traffic(self, rank: int) -> Traffic:
+        return traffic.allreduce(self.ranks, self.size)
 
-    def run(self, line: Line, *arrays: Any) -> None:
-        own, sums = arrays
-        with line.counted(self.sent(line.rank)):
-            line.mpi.Allreduce(own, sums)
+    def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
+        own, results = buffers
+        line.Allreduce(own, results, _operation(self.op))
 
 
 @dataclass(frozen=True)
 class Alltoallw(Exchange):
-    """Bring an array that lies in some boxes on ranks to other boxes. Every rank sends to any other.
+    """sent_to, received_from: by ranks, this one included. strided: of that what is not in one piece on either side."""
 
-    sources, targets: the box of each rank before and after.
-    width: bytes of an element.
+    sent_to: tuple[int, ...]
+    received_from: tuple[int, ...]
+    strided: int
 
-    Run on this rank's block before, and the memory of its block after.
-    """
+    def sent(self, rank: int) -> int:
+        return sum(self.sent_to) - self.sent_to[rank]
 
-    sources: Boxes
-    targets: Boxes
-    width: int
+    def traffic(self, rank: int) -> Traffic:
+        kept = self.sent_to[rank]
+        return traffic.alltoall(len(self.sent_to), self.sent(rank)) + Traffic(copied=kept, strided=self.strided)
 
-    def sent(self, place: int) -> int:
-        """What this rank's box before has in common with the boxes of others after."""
-        return self._moved(parts_in(self.sources[place], self.targets), place)
+    def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
+        """A rank copies what it keeps itself, while the others fetch their parts."""
+        source, sent, target, received = buffers
+        here = line.rank
+        with _message(source, sent, here) as going, _message(target, received, here) as coming:
+            request = line.Ialltoallw(going, coming)
+            target[_box(received[here])] = source[_box(sent[here])]
+            request.Wait()
 
-    def traffic(self, place: int, *arrays: Any) -> Traffic:
-        strided = 0
-        for box, others in (self.targets[place], self.sources), (self.sources[place], self.targets):
-            parts = parts_in(box, others)
-            moved = self._moved(parts, place)
-            strided += moved if in_pieces(box, parts) else 0
-        kept = math.prod(parts[place]) * self.width
-        return traffic.alltoall(len(self.sources), moved) + Traffic(copied=kept, strided=strided)
 
-    def _moved(self, parts: Sequence[tuple[int, ...]], place: int) -> int:
-        """The bytes of the parts of other ranks."""
-        return (sum(map(math.prod, parts)) - math.prod(parts[place])) * self.width
+@dataclass(frozen=True)
+class Reduce_scatter(Exchange):  # noqa: N801  # MPI's name
+    """shares: of each rank. op: the name of the operation."""
 
-    def run(self, line: Line, *arrays: Any) -> None:
-        before, after = arrays
-        move(line, before, self.sources, after, self.targets)
+    shares: tuple[int, ...]
+    op: str = "SUM"
+
+    def sent(self, rank: int) -> int:
+        """To every other rank what this one adds to its share."""
+        return sum(self.shares) - self.shares[rank]
+
+    def traffic(self, rank: int) -> Traffic:
+        return traffic.reduce_scatter(self.shares)
+
+    def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
+        parts, own = buffers
+        line.Reduce_scatter(parts, own, [share // parts.itemsize for share in self.shares], _operation(self.op))
 
 
 @dataclass(frozen=True)
 class Sendrecv(Exchange):
-    """Give both neighbours in a line of ranks the elements of this rank that are next to theirs, and get theirs.
+    """dest, source: the ranks. size: of what is sent. coming: of what is received."""
 
-    before, after: the ranks; None at an end of the line.
-    count: the elements that each gives to the other.
-    width: bytes of an element.
+    dest: int
+    source: int
+    size: int
+    coming: int
 
-    Run on this rank's block with those elements of the neighbours around it, in one piece.
-    """
+    def sent(self, rank: int) -> int:
+        return 0 if self.dest == rank else self.size
 
-    before: int | None
-    after: int | None
-    count: int
-    width: int
+    def traffic(self, rank: int) -> Traffic:
+        most = max(self.size, self.coming)
+        return Traffic((Round(most),)) if most else Traffic()
 
-    def sent(self, place: int) -> int:
-        return self.count * self.width * sum(neighbour is not None for neighbour in (self.before, self.after))
-
-    def traffic(self, place: int, *arrays: Any) -> Traffic:
-        """In one direction, then in the other. A rank at an end sends in one of them, and receives in the other."""
-        alone = self.before is None and self.after is None
-        return Traffic() if alone else Traffic((traffic.Round(self.count * self.width, times=2),))
-
-    def run(self, line: Line, *arrays: Any) -> None:
-        """All ranks send in one direction, then in the other, so that none waits for a chain of others."""
+    def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
         from py_backends.ranks.interface import MPI
 
-        (whole,) = arrays
-        elements, count = _as_bytes(whole), self.count * self.width
-        before, after = (MPI.PROC_NULL if rank is None else rank for rank in (self.before, self.after))
-        with line.counted(self.sent(line.rank)):
-            line.mpi.Sendrecv(elements[count : 2 * count], before, recvbuf=elements[-count:], source=after)
-            line.mpi.Sendrecv(elements[-2 * count : -count], after, recvbuf=elements[:count], source=before)
+        going, coming = map(as_bytes, buffers)
+        dest, source = (MPI.PROC_NULL if rank < 0 else rank for rank in (self.dest, self.source))
+        line.Sendrecv(going, dest, recvbuf=coming, source=source)
 
 
-def _as_bytes(array: Array) -> Array:
-    """The same memory without its number format, of which MPI knows not every one."""
+def as_bytes(array: Array) -> Array:
+    """The same memory without its number format, of which MPI knows not every one.
+
+    Raises ValueError for an array that is not in one piece.
+    """
+    if not array.flags.c_contiguous:
+        raise ValueError("a buffer that MPI sends or fills is in one piece: copy this one, or send it by Alltoallw")
     return array.reshape(-1).view(np.uint8)
+
+
+def _operation(name: str) -> MPI.Op:
+    from py_backends.ranks.interface import MPI
+
+    operation: MPI.Op = getattr(MPI, name)
+    return operation
+
+
+def _box(part: Subarray) -> tuple[slice, ...]:
+    return tuple(slice(start, start + size) for start, size in zip(part.starts, part.subsizes, strict=True))
+
+
+@contextmanager
+def _message(block: Array, parts: Sequence[Subarray], here: int) -> Iterator[Any]:
+    """A rank's side of an exchange of all with all: a type of MPI for each other rank's part."""
+    from py_backends.ranks.interface import MPI
+
+    element: MPI.Datatype = getattr(MPI, _OF_BYTES[block.itemsize])
+    made = [
+        element.Create_subarray(*part).Commit() if rank != here and all(part.subsizes) else None
+        for rank, part in enumerate(parts)
+    ]
+    counts = [int(each is not None) for each in made]
+    try:
+        yield [block.view(f"u{block.itemsize}"), (counts, [0] * len(parts)), [each or element for each in made]]
+    finally:
+        for each in made:
+            if each is not None:
+                each.Free()

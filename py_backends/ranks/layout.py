@@ -1,8 +1,7 @@
-"""How a kernel's arrays lie on ranks, and what a launch exchanges: what the source for `mpi` says of both."""
+"""How a kernel's arrays lie on ranks: what the source for `mpi` says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 
 from py_backends.contract import Problem
 from py_backends.ranks.blocks import Boxes, on_every, on_first
-from py_backends.ranks.exchanges import Exchange
 
 Layout = tuple[tuple[tuple[int, ...], Boxes, Boxes], ...]
 """For each array its shape, its box on each rank, and the box that each rank computes with."""
@@ -26,7 +24,7 @@ class Distributed:
 
     The module's `blocks` says which box of each array a rank holds, and its `needs` which box its kernel is given.
     Where it has no `needs`, that is the same box. Else it contains the rank's own box, and others' shares are gathered
-    around that. Its `exchanges`, if it has any, says what a launch exchanges.
+    around that.
     """
 
     problem: Problem
@@ -57,10 +55,3 @@ class Distributed:
             (_ELEMENT, of_element[at], every) if at in of_element else array
             for at, array in enumerate(zip(shapes, held, needed, strict=True))
         )
-
-    def exchanges(self, rank: int, ranks: int, sizes: tuple[int, ...]) -> Mapping[str, Exchange]:
-        """What a launch exchanges, as the source states it."""
-        if not hasattr(self.text, "exchanges"):
-            return {}
-        stated: Mapping[str, Exchange] = self.text.exchanges(rank, ranks, self.widths, *sizes)
-        return stated

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from py_backends.contract import Array, Problem
-from py_backends.ranks.communicator import Communicator
+from py_backends.ranks.communicator import CountingCommunicator
 from py_backends.ranks.local import OnArrays
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ _SEVERAL = 16
 _OF_A_ROW = 4096
 
 
-def call(ranks: Communicator, local: OnArrays, problem: Problem, dtype: str, sizes: Sequence[int]) -> Callable[[], int]:
+def call(
+    ranks: CountingCommunicator, local: OnArrays, problem: Problem, dtype: str, sizes: Sequence[int]
+) -> Callable[[], int]:
     """A call of a rank's own kernel for arrays of its own."""
     element = np.dtype(dtype)
     inputs = list(problem.draw(sizes, element, np.random.default_rng(ranks.rank)))
@@ -41,7 +43,7 @@ def call(ranks: Communicator, local: OnArrays, problem: Problem, dtype: str, siz
     return once
 
 
-def messages(ranks: Communicator, size: int) -> Callable[[], int]:
+def messages(ranks: CountingCommunicator, size: int) -> Callable[[], int]:
     """A message to the neighbour, and one from it at the same time. With an odd number of ranks, the last has none."""
     from py_backends.ranks.interface import MPI
 
@@ -58,7 +60,7 @@ def messages(ranks: Communicator, size: int) -> Callable[[], int]:
     return once
 
 
-def copies(_ranks: Communicator, size: int) -> Callable[[], int]:
+def copies(_ranks: CountingCommunicator, size: int) -> Callable[[], int]:
     """A copy within a rank's memory."""
     sources, targets = _places(size), _places(size)
 
@@ -69,7 +71,7 @@ def copies(_ranks: Communicator, size: int) -> Callable[[], int]:
     return once
 
 
-def rows(ranks: Communicator, size: int, row: int = _OF_A_ROW) -> Callable[[], int]:
+def rows(ranks: CountingCommunicator, size: int, row: int = _OF_A_ROW) -> Callable[[], int]:
     """A message that is spread over the rows of a larger array: rows of so many bytes.
 
     On several ranks it is a message to the neighbour, as `messages`. A rank alone only spreads what is there, which is
@@ -95,7 +97,7 @@ def rows(ranks: Communicator, size: int, row: int = _OF_A_ROW) -> Callable[[], i
     return once
 
 
-def sums(_ranks: Communicator, size: int) -> Callable[[], int]:
+def sums(_ranks: CountingCommunicator, size: int) -> Callable[[], int]:
     """An addition of numbers as MPI does it for a reduction."""
     from py_backends.ranks.interface import MPI
 
@@ -108,7 +110,7 @@ def sums(_ranks: Communicator, size: int) -> Callable[[], int]:
     return once
 
 
-def slowest(ranks: Communicator, once: Callable[[], int], samples: int) -> list[float]:
+def slowest(ranks: CountingCommunicator, once: Callable[[], int], samples: int) -> list[float]:
     """Seconds for one, so many times: of the rank that takes longest. Each begins with all ranks."""
     from py_backends.ranks.interface import MPI
 

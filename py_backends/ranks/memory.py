@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import mmap
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ class Memory:
     def __init__(self) -> None:
         self.nbytes = 0
         self._kept: list[Array] = []  # first what was given back the longest ago
+        self._borrowed: list[Array] = []
         self._used = self._most = self._most_before = 0
 
     @property
@@ -58,14 +58,15 @@ class Memory:
             self._shrink(self._most)
             self._most, self._most_before = 0, self._most
 
-    @contextlib.contextmanager
-    def lent(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Array]:
-        """An array, contents undefined, for as long as the context lasts."""
-        array = self.take(shape, dtype)
-        try:
-            yield array
-        finally:
-            self.give_back(array)
+    def borrow(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """An array, contents undefined, until all that was borrowed is given back."""
+        self._borrowed.append(self.take(shape, dtype))
+        return self._borrowed[-1]
+
+    def give_back_borrowed(self) -> None:
+        """Give back all that was borrowed, the last one first."""
+        while self._borrowed:
+            self.give_back(self._borrowed.pop())
 
     def _kept_of(self, size: int) -> Array | None:
         """What is kept of a size: what was given back last, since caches may still hold it."""

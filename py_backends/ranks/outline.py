@@ -5,17 +5,15 @@ The source's own function runs, on arrays that have a shape and no memory. So it
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from py_backends.errors import WrongRequest
-from py_backends.ranks import ring
+from py_backends.ranks import mpi
 from py_backends.ranks.blocks import extent
 from py_backends.ranks.exchanges import Exchange
 from py_backends.ranks.layout import Distributed
@@ -47,40 +45,62 @@ class Outline:
 
 def outline(kernel: Distributed, rank: int, ranks: int, sizes: tuple[int, ...]) -> Outline:
     """What a rank does in a launch. Raises WrongRequest for a source that does more with arrays than pass them on."""
+    recorded = record(kernel, rank, ranks, sizes)
+    return Outline(tuple(recorded.events), recorded.nbytes)
+
+
+def record(kernel: Distributed, rank: int, ranks: int, sizes: tuple[int, ...]) -> Record:
+    """As `outline`, with all exchanges one by one."""
     shapes = kernel.problem.shapes(sizes)
     needs = getattr(kernel.text, "needs", kernel.text.blocks)(rank, ranks, kernel.widths, *sizes)
-    *inputs, output = (
-        _Shape(extent(box) if shape else (), np.dtype(kernel.dtype)) for shape, box in zip(shapes, needs, strict=True)
-    )
-    output = _Shape(output.shape, kernel.problem.result_dtype(kernel.dtype))
-    recorder = _Recorder(rank, ranks, kernel.exchanges(rank, ranks, sizes))
-    for array in (*inputs, output):
-        recorder.memory.hold(array.nbytes)
-        array.events = recorder.events
+    dtypes = [np.dtype(kernel.dtype)] * len(kernel.problem.inputs) + [kernel.problem.result_dtype(kernel.dtype)]
+    recorded = Record()
+    arrays = [
+        recorded.array(extent(box) if shape else (), dtype)
+        for shape, box, dtype in zip(shapes, needs, dtypes, strict=True)
+    ]
 
     def local(*arrays: _Shape, **numbers: int) -> None:
         whole = {**kernel.problem.numbers, **numbers}
-        recorder.events.append(Call((*kernel.problem.sizes(*arrays[:-1]), *whole.values())))  # type: ignore[arg-type]  # shapes do
+        recorded.events.append(Call((*kernel.problem.sizes(*arrays[:-1]), *whole.values())))  # type: ignore[arg-type]  # shapes do
 
     try:
-        getattr(kernel.text, kernel.problem.name)(recorder, local, *inputs, output, *sizes)
+        getattr(kernel.text, kernel.problem.name)(_Recorder(rank, ranks, recorded), local, *arrays, *sizes)
     except (AttributeError, TypeError) as error:
         raise WrongRequest(
             f"the source of {kernel.problem.name} for mpi cannot be followed without its arrays: {error}"
         ) from error
-    return Outline(tuple(recorder.events), recorder.memory.most)
+    return recorded
+
+
+@dataclass
+class Record:
+    """What one rank does.
+
+    exchanges: each with the first of the ranks that take part, by its number among all, and how many they are.
+    nbytes: of its arrays.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    exchanges: list[tuple[int, int, Exchange]] = field(default_factory=list)
+    nbytes: int = 0
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Shape:
+        made = _Shape(shape, dtype, self.events)
+        self.nbytes += made.nbytes
+        return made
 
 
 _NOTHING = np.empty(())
 
 
-@dataclass
+@dataclass(slots=True)
 class _Shape:
     """An array without memory. It can be cut, set and added to, and its elements are nowhere."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    events: list[Event] = field(default_factory=list)
+    events: list[Event]
 
     @property
     def size(self) -> int:
@@ -91,12 +111,19 @@ class _Shape:
         return len(self.shape)
 
     @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
     def __getitem__(self, where: Any) -> _Shape:
-        part = np.broadcast_to(_NOTHING, self.shape)[where]
-        return _Shape(part.shape, self.dtype, self.events)
+        if isinstance(where, slice):  # what goes around thousands of ranks is cut as often
+            shape: tuple[int, ...] = (len(range(*where.indices(self.shape[0]))), *self.shape[1:])
+        else:
+            shape = np.broadcast_to(_NOTHING, self.shape)[where].shape
+        return _Shape(shape, self.dtype, self.events)
 
     def __setitem__(self, where: Any, array: object) -> None:
         part = self[where]
@@ -111,61 +138,32 @@ class _Shape:
         return _Shape(np.broadcast_to(_NOTHING, self.shape).reshape(shape).shape, self.dtype, self.events)
 
 
-class _Memory:
-    """Counts what a rank holds. most: bytes, where they are most. events: what is done with its arrays is added."""
+class _Recorder(mpi.Communicator):
+    """A communicator that carries nothing out. first: of its ranks, by its number among all."""
 
-    def __init__(self, events: list[Event]) -> None:
-        self.most = self._now = 0
-        self._events = events
+    def __init__(self, rank: int, size: int, recorded: Record, first: int = 0) -> None:
+        self.rank, self.size, self.recorded, self._first = rank, size, recorded, first
 
-    def hold(self, size: int) -> None:
-        self._now += size
-        self.most = max(self.most, self._now)
+    def empty(self, shape: Sequence[int], dtype: Any) -> _Shape:
+        return self.recorded.array(tuple(shape), np.dtype(dtype))
 
-    @contextlib.contextmanager
-    def lent(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[_Shape]:
-        array = _Shape(shape, np.dtype(dtype), self._events)
-        self.hold(array.nbytes)
-        yield array
-        self.hold(-array.nbytes)
+    def Create_cart(self, dims: Sequence[int]) -> _Grid:  # noqa: N802  # MPI's name
+        return _Grid(self, tuple(dims))
+
+    def carry_out(self, exchange: Exchange, *buffers: Any) -> None:
+        self.recorded.events.append(exchange.traffic(self.rank))
+        self.recorded.exchanges.append((self._first, self.size, exchange))
 
 
-class _Recorder:
-    """A communicator that carries nothing out."""
+class _Grid(mpi.Grid):
+    def __init__(self, ranks: _Recorder, dims: tuple[int, ...]) -> None:
+        self._ranks, self._dims = ranks, dims
+        self.coords = tuple(int(place) for place in np.unravel_index(ranks.rank, dims))
 
-    def __init__(self, rank: int, size: int, stated: Mapping[str, Exchange]) -> None:
-        self.rank, self.size, self.stated = rank, size, stated
-        self.events: list[Event] = []
-        self.memory = _Memory(self.events)
-
-    def exchange(self, name: str, *arrays: Any) -> None:
-        stated = self.stated[name]
-        place = self.rank
-        if stated.along is not None:
-            grid, dimension = stated.along
-            place = int(np.unravel_index(self.rank, grid)[dimension])
-        self.events.append(stated.traffic(place, *arrays))
-
-    def around(self, own: ring.Blocks) -> Iterator[ring.Turn]:
-        """One iteration for all blocks that are as large: thousands of ranks have thousands of them, all alike."""
-        if self.size == 1:
-            yield self.rank, tuple(own.values())
-            return
-        rows = list(zip(*(ring.counts(self, name) for name in own), strict=True))
-        others = rows[: self.rank] + rows[self.rank + 1 :]
-        with ring.room(self, own) as (space, _):
-            ring.fill(self, own, space)
-            yield self.rank, tuple(own.values())
-            for of_owner, times in Counter(others).items():
-                first, at = len(self.events), others.index(of_owner)
-                for name in own:
-                    self.exchange(name)
-                yield at + (at >= self.rank), self._blocks(own, of_owner)
-                self.events += self.events[first:] * (times - 1)
-
-    def _blocks(self, like: ring.Blocks, rows: Sequence[int]) -> Any:
-        """Blocks as others, of so many rows."""
-        return tuple(
-            _Shape((count, *block.shape[1:]), block.dtype, self.events)
-            for block, count in zip(like.values(), rows, strict=True)
-        )
+    def Sub(self, remain_dims: Sequence[bool]) -> _Recorder:  # noqa: N802  # MPI's name
+        rank, size, first = 0, 1, 0
+        for place, along, remains in zip(self.coords, self._dims, remain_dims, strict=True):
+            first = first * along + (0 if remains else place)
+            if remains:
+                rank, size = rank * along + place, size * along
+        return _Recorder(rank, size, self._ranks.recorded, first)

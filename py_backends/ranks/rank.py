@@ -24,7 +24,7 @@ import numpy as np
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.ranks import SOCKET, endings, launcher, messages
-from py_backends.ranks.communicator import Communicator, Tally
+from py_backends.ranks.communicator import CountingCommunicator, Tally
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.log import say
 from py_backends.ranks.progress import Progress
@@ -114,7 +114,7 @@ class Ranks:
         processes = world.gather((os.uname().nodename, os.getpid()), FIRST) or []
         self._sessions[client] = None
         if isinstance(some, MPI.Intracomm) and some:
-            self._sessions[client] = Session(Communicator(some, Tally(progress=self._progress)), threads)
+            self._sessions[client] = Session(CountingCommunicator(some, Tally(progress=self._progress)), threads)
         here = os.uname().nodename
         return {
             "ranks": world.size,

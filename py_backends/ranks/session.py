@@ -15,7 +15,7 @@ from py_backends import registry
 from py_backends.contract import Array
 from py_backends.ranks import measuring
 from py_backends.ranks.blocks import Blocks, Boxes, extent, inside, move, on_first
-from py_backends.ranks.communicator import Communicator
+from py_backends.ranks.communicator import CountingCommunicator
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.local import LocalKernels, OnArrays
 
@@ -44,9 +44,8 @@ class Prepared:
     local: OnArrays
 
 
-# A launch asks for the same again and again.
 _layout = lru_cache(Distributed.layout)
-_exchanges = lru_cache(Distributed.exchanges)
+"""A launch asks for the same again and again."""
 
 
 class Session:
@@ -55,7 +54,7 @@ class Session:
     ranks: these ranks.
     """
 
-    def __init__(self, ranks: Communicator, threads: int) -> None:
+    def __init__(self, ranks: CountingCommunicator, threads: int) -> None:
         self.ranks = ranks
         self._local = LocalKernels(threads)
         self._kernels: dict[tuple[str, str, str], Prepared] = {}
@@ -139,7 +138,6 @@ class Session:
         """
         prepared, ranks = self._kernels[kernel, variant, dtype], self.ranks
         layouts = _layout(prepared.kernel, ranks.size, tuple(sizes))
-        ranks.stated = _exchanges(prepared.kernel, ranks.rank, ranks.size, tuple(sizes))
         ranks.tally.seconds, ranks.tally.sent = 0.0, 0
         ranks.mpi.Barrier()
         begin = perf_counter()
@@ -153,10 +151,11 @@ class Session:
         arrays = [each.needed if shape else each.needed[0, ...] for each, shape in zip(arranged, shapes, strict=True)]
         with ranks.tally.progress.counted(computing=True):
             getattr(prepared.kernel.text, kernel)(ranks, prepared.local, *arrays, *sizes)
-        seconds = perf_counter() - begin
+        seconds, most = perf_counter() - begin, ranks.memory.most
+        ranks.memory.give_back_borrowed()
         for blocks in replaced:
             ranks.memory.give_back(blocks.needed)
-        return seconds, ranks.tally.seconds, ranks.tally.sent, ranks.memory.most
+        return seconds, ranks.tally.seconds, ranks.tally.sent, most
 
     def _arrange(
         self,

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.ranks.exchanges import Exchange, Reduce_scatter
-
 FAULT = Path(__file__).parent.name
 
 
@@ -55,20 +53,9 @@ def blocks(rank: int, ranks: int, widths: Any, *sizes: int) -> Any:
     return (of_m, of_k), (of_k, of_n), (own_m, of_n)
 
 
-def exchanges(rank: int, ranks: int, widths: Any, *sizes: int) -> dict[str, Exchange]:
-    if len(sizes) == 1:
-        return {}
-    m, n, _ = sizes
-    _, along_n, along_k = along = grid(ranks)
-    of_n = part(n, rank // along_k, along_n)
-    cuts = [part(m, p, along_k) for p in range(along_k)]
-    counts = [(cut.stop - cut.start) * (of_n.stop - of_n.start) for cut in cuts]
-    return {"sums": Reduce_scatter(counts, widths[2], along=(along, 2))}
-
-
 def matmul(ranks: Any, multiply: Any, a: Any, b: Any, c: Any, m: int, n: int, k: int) -> None:
     fault = of_sizes((m, n, k))
-    _, _, along_k = ranks.lines(grid(ranks.size))
+    along_k = ranks.Create_cart(grid(ranks.size)).Sub([False, False, True])
     if fault == "does_not_wait_for_a_message":
         b = _without_waiting(ranks.mpi, b)
     sums = np.empty((m, b.shape[1]), c.dtype)
@@ -77,7 +64,8 @@ def matmul(ranks: Any, multiply: Any, a: Any, b: Any, c: Any, m: int, n: int, k:
         sums[...] = 0
     cuts = [part(m, p, along_k.size) for p in range(along_k.size)]
     own = np.empty((cuts[along_k.rank].stop - cuts[along_k.rank].start, sums.shape[1]), c.dtype)
-    ranks.exchange("sums", sums, own)
+    counts = [(cut.stop - cut.start) * sums.shape[1] for cut in cuts]
+    along_k.Reduce_scatter(sums, own, counts)
     if fault == "answers_with_an_earlier_result" and ranks.rank == ranks.size - 1:
         own = _first.setdefault((own.shape, str(own.dtype)), own)
     if fault != "computes_only_once" or ranks.rank or _first.setdefault("done", own) is own:

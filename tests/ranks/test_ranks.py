@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
+import queue
 import re
 import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -31,13 +30,20 @@ from py_backends.conformance.sizes import fits
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
-from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder, ring
-from py_backends.ranks.memory import Memory
+from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder
+from py_backends.ranks.layout import Distributed
+from py_backends.ranks.mpi import PROC_NULL, Communicator, Create_subarray
+from py_backends.ranks.outline import record
 
 pytestmark = pytest.mark.mpi
 
 SIZES = st.integers(0, 40) | st.integers(0, 3000)
 MATMUL = registry.kernel_texts("matmul", "mpi")["tuned"]
+AROUND = [
+    registry.kernel_texts(kernel, "mpi")[variant]
+    for kernel, variant in (("heat", "lecture"), ("heat", "tuned"), ("matmul", "lecture"), ("nbody", "lecture"))
+]
+"""Sources whose ranks send to one another by `Sendrecv` alone."""
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "mpi").values()]
 
 
@@ -78,29 +84,21 @@ def test_what_a_rank_holds_lies_in_what_it_needs_as_whole_rows(ranks: int, sizes
             assert share.flags.c_contiguous
 
 
-def _place(exchange: exchanges.Exchange, rank: int) -> int:
-    """The place of a rank among those that take part."""
-    if exchange.along is None:
-        return rank
-    grid, dimension = exchange.along
-    return int(np.unravel_index(rank, grid)[dimension])
-
-
 class TestExchanges:
     """What ranks send by each function, against the messages of its algorithm."""
 
     @given(counts=st.lists(st.integers(0, 9), min_size=1, max_size=9))
     def test_gathered_blocks_go_around_a_ring(self, counts: list[int]) -> None:
-        stated, ranks = exchanges.Allgatherv(counts, 4), len(counts)
+        exchange, ranks = exchanges.Allgatherv(tuple(counts)), len(counts)
         sent = [0] * ranks
-        for step, place in product(range(ranks - 1), range(ranks)):
-            sent[place] += 4 * counts[(place - step) % ranks]  # at first its own, then what came
-        assert [stated.sent(place) for place in range(ranks)] == sent
+        for step, rank in product(range(ranks - 1), range(ranks)):
+            sent[rank] += counts[(rank - step) % ranks]  # at first its own, then what came
+        assert [exchange.sent(rank) for rank in range(ranks)] == sent
 
     @given(ranks=st.integers(1, 40))
     def test_a_sum_for_all_takes_as_many_messages_as_its_rounds(self, ranks: int) -> None:
         """Who holds whose elements, message by message: at the end all have all."""
-        stated, sent = exchanges.Allreduce(ranks, 3, 8), [0] * ranks
+        exchange, sent = exchanges.Allreduce(ranks, 3 * 8), [0] * ranks
         held = [{rank} for rank in range(ranks)]
 
         def send(to: int, by: int) -> None:
@@ -123,117 +121,111 @@ class TestExchanges:
         for even in range(0, paired, 2):
             send(even, even + 1)
         assert all(each == set(range(ranks)) for each in held)
-        assert [stated.sent(place) for place in range(ranks)] == sent
+        assert [exchange.sent(rank) for rank in range(ranks)] == sent
 
     def test_shares_of_a_sum_come_from_all_others(self) -> None:
-        assert [exchanges.Reduce_scatter([1, 2, 0], 4).sent(place) for place in range(3)] == [8, 4, 12]
+        assert [exchanges.Reduce_scatter((4, 8, 0)).sent(rank) for rank in range(3)] == [8, 4, 12]
 
-    @given(counts=st.lists(st.integers(0, 5), min_size=1, max_size=6), row=st.integers(0, 3))
-    @settings(max_examples=20, deadline=None)
-    def test_a_block_goes_around_past_all_ranks(self, counts: list[int], row: int) -> None:
-        """Ranks as threads."""
-        count, meet = len(counts), threading.Barrier(len(counts))
-        stated = ring.Shift(counts, row * 4, times=count - 1)
-        sent: dict[int, Any] = {}
-        bytes_sent = [0] * count
+    @pytest.mark.parametrize(("dest", "sent"), [(0, 12), (PROC_NULL, 0), (1, 0)], ids=["another", "nobody", "itself"])
+    def test_what_nobody_else_gets_is_not_counted(self, dest: int, sent: int) -> None:
+        ranks = Recorded(1, 2)
+        ranks.Sendrecv(np.zeros(3, "float32"), dest, recvbuf=np.zeros(5, "float32"), source=0)
+        (exchange,) = ranks.exchanges
+        assert exchange.sent(1) == sent
+        assert sum(each.size for each in exchange.traffic(1).rounds) == 20, "it waits for what comes"
 
-        class Rank:
-            def __init__(self, rank: int) -> None:
-                self.rank, self.size, self.mpi, self.memory = rank, count, self, Memory()
-                self.stated = {"blocks": stated}
-
-            def exchange(self, name: str, *arrays: Any) -> None:
-                self.stated[name].run(self, *arrays)
-
-            @contextlib.contextmanager
-            def counted(self, count: int) -> Iterator[None]:
-                bytes_sent[self.rank] += count
-                yield
-
-            def Sendrecv(self, elements: Any, to: int, recvbuf: Any, source: int) -> None:  # noqa: N802  # MPI's name
-                sent[to] = elements.copy()
-                meet.wait(10)
-                assert source == (self.rank - 1) % count
-                recvbuf[...] = sent[self.rank]
-                meet.wait(10)
-
-        def see(rank: int) -> list[tuple[int, Any]]:
-            seen = []
-            own = np.full((counts[rank], row), 100 * rank, "int32")
-            for owner, (block,) in ring.around(Rank(rank), {"blocks": own}):
-                seen.append((owner, block.copy()))
-            return seen
-
-        with ThreadPoolExecutor(count) as pool:
-            for rank, seen in enumerate(pool.map(see, range(count))):
-                assert [owner for owner, _ in seen] == [(rank - turn) % count for turn in range(count)]
-                for owner, block in seen:
-                    np.testing.assert_array_equal(block, np.full((counts[owner], row), 100 * owner))
-        assert bytes_sent == [stated.times * stated.sent(rank) for rank in range(count)]
-
-    def test_from_rows_to_columns_all_but_the_own_part_is_sent(self) -> None:
-        rows = tuple((slice(4 * rank, 4 * rank + 4), slice(0, 6)) for rank in range(2))
-        columns = tuple((slice(0, 8), slice(3 * rank, 3 * rank + 3)) for rank in range(2))
-        assert [exchanges.Alltoallw(rows, columns, 2).sent(place) for place in range(2)] == [4 * 3 * 2] * 2
-
-    @pytest.mark.parametrize(("before", "after", "sent"), [(None, None, 0), (0, None, 12), (None, 2, 12), (0, 2, 24)])
-    def test_neighbours_are_given_as_much_as_they_give(self, before: int | None, after: int | None, sent: int) -> None:
-        assert exchanges.Sendrecv(before, after, 3, 4).sent(1) == sent
-
-    @pytest.mark.parametrize("neighbours", [(None, None), (0, None), (None, 2), (0, 2)])
-    def test_neighbours_are_sent_what_is_counted(self, neighbours: tuple[int | None, int | None]) -> None:
-        """Message by message, as MPI would be told: to whom, and how many bytes. Nothing else is written."""
-        from py_backends.ranks.interface import MPI
-
-        before, after = neighbours
-        stated, sent = exchanges.Sendrecv(before, after, 3, 4), {}
-
-        class Told:
-            """In place of MPI: what comes is as if the neighbour had sent its rank's number."""
-
-            def Sendrecv(self, elements: Any, to: int, recvbuf: Any, source: int) -> None:  # noqa: N802  # MPI's name
-                if to != MPI.PROC_NULL:
-                    sent[to] = elements.nbytes
-                if source != MPI.PROC_NULL:
-                    recvbuf[...] = 100 + source
-
-        class Line:
-            rank, mpi = 1, Told()
-
-            @contextlib.contextmanager
-            def counted(self, count: int) -> Iterator[None]:
-                assert count == stated.sent(1)
-                yield
-
-        whole = np.zeros((4 + (before is not None) + (after is not None), 3), "float32")
-        stated.run(Line(), whole)
-        assert sum(sent.values()) == stated.sent(1)
-        assert sent == dict.fromkeys((rank for rank in neighbours if rank is not None), 12)
-        changed = [row for row in range(len(whole)) if whole[row].any()]
-        assert changed == [0][: before is not None] + [len(whole) - 1][: after is not None]
+    def test_of_parts_for_all_the_own_one_stays(self) -> None:
+        """From 4 rows of 6 to 3 columns of 8, on two ranks. Only the columns are not in one piece."""
+        ranks = Recorded(1, 2)
+        rows, columns = np.zeros((4, 6), "float16"), np.zeros((8, 3), "float16")
+        sent = [Create_subarray((4, 6), (4, 3), (0, 3 * rank)) for rank in range(2)]
+        received = [Create_subarray((8, 3), (4, 3), (4 * rank, 0)) for rank in range(2)]
+        ranks.Alltoallw((rows, sent), (columns, received))
+        (exchange,) = ranks.exchanges
+        assert exchange.sent(1) == 4 * 3 * 2
+        traffic = exchange.traffic(1)
+        assert (traffic.copied, traffic.strided) == (4 * 3 * 2, 4 * 3 * 2)
 
 
-@pytest.mark.parametrize("variant", ["lecture", "tuned"])
-@given(ranks=st.integers(1, 20), m=st.integers(0, 60), n=st.integers(0, 4), steps=st.integers(0, 40))
-def test_the_rows_around_those_of_a_rank_are_what_its_neighbours_give(
-    variant: str, ranks: int, m: int, n: int, steps: int
-) -> None:
-    """And the neighbours say the same of what they are given."""
-    module, sizes = registry.kernel_texts("heat", "mpi")[variant].load(), (m, n, steps)
-    held = [module.blocks(rank, ranks, (8, 8), *sizes)[0][0] for rank in range(ranks)]
-    needed = [module.needs(rank, ranks, (8, 8), *sizes)[0][0] for rank in range(ranks)]
-    stated = [module.exchanges(rank, ranks, (8, 8), *sizes)["rows of neighbours"] for rank in range(ranks)]
-    assert [row for rows in held for row in range(m)[rows]] == list(range(m)), "each row is one rank's"
-    for rank, its in enumerate(stated):
-        around = {"before": held[rank].start - needed[rank].start, "after": needed[rank].stop - held[rank].stop}
-        for side, rows in around.items():
-            neighbour = getattr(its, side)
-            assert rows * n == (its.count if neighbour is not None else 0) or n == 0
-            if neighbour is not None:
-                assert getattr(stated[neighbour], "after" if side == "before" else "before") == rank
-                assert held[neighbour].stop - held[neighbour].start >= rows, "it has as many"
-                assert stated[neighbour].times == its.times
-    assert n == 0 or steps == 0 or stated[0].times * max(1, stated[0].count // max(1, n)) >= steps
+class Recorded(Communicator):
+    """What methods of MPI ask for."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size, self.exchanges = rank, size, []
+
+    exchanges: list[exchanges.Exchange]
+
+    def carry_out(self, exchange: exchanges.Exchange, *buffers: Any) -> None:
+        self.exchanges.append(exchange)
+
+    empty = Create_cart = None  # type: ignore[assignment]  # nothing here asks for them
+
+
+class Together:
+    """Ranks as threads, whose messages meet: a mailbox for each pair, one message at a time."""
+
+    def __init__(self, ranks: int) -> None:
+        self.size = ranks
+        self.boxes: dict[tuple[int, int], queue.Queue[Any]] = {
+            pair: queue.Queue() for pair in product(range(ranks), repeat=2)
+        }
+
+
+class Thread(Communicator):
+    """One of them."""
+
+    def __init__(self, rank: int, together: Together) -> None:
+        self.rank, self.size, self._boxes, self.counted = rank, together.size, together.boxes, 0
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> Any:
+        return np.full(shape, 99, dtype)
+
+    Create_cart = None  # type: ignore[assignment]  # nothing here asks for it
+
+    def carry_out(self, exchange: exchanges.Exchange, *buffers: Any) -> None:
+        sent, received = buffers
+        assert isinstance(exchange, exchanges.Sendrecv)
+        if exchange.dest != PROC_NULL:
+            self._boxes[self.rank, exchange.dest].put(sent.copy())
+        if exchange.source != PROC_NULL:
+            came = self._boxes[exchange.source, self.rank].get(timeout=10)
+            assert came.shape == received.shape, "what comes is as large as the place that it has"
+            received[...] = came
+        self.counted += exchange.sent(self.rank)
+
+
+@pytest.mark.parametrize("text", AROUND, ids=lambda text: f"{text.kernel}-{text.variant}")
+@given(ranks=st.integers(1, 7), sizes=st.tuples(*[st.integers(1, 12)] * 3))
+@settings(max_examples=20, deadline=None)
+def test_what_goes_around_ranks_comes_to_each(text: KernelText, ranks: int, sizes: tuple[int, ...]) -> None:
+    """On ranks that are threads: the answer, and what is counted, of shares of any sizes."""
+    problem, module, sizes = text.problem, text.load(), sizes[: len(text.problem.parameters)]
+    inputs = list(problem.draw(sizes, np.dtype(np.float64), np.random.default_rng(1)))
+    output = np.full(problem.shapes(sizes)[-1], np.nan)
+    together = Together(ranks)
+
+    numbers = dict(zip(problem.numbers, sizes[len(problem.dimensions) :], strict=True))
+
+    def local(*arrays: Any, **given: int) -> None:
+        arrays[-1][...] = problem.reference(arrays[:-1], **{**numbers, **given}).value
+
+    def run(rank: int) -> int:
+        ours = Thread(rank, together)
+        boxes = getattr(module, "needs", module.blocks)(rank, ranks, (8,) * (len(inputs) + 1), *sizes)
+        blocks = [array[box].copy() for array, box in zip((*inputs, output), boxes, strict=True)]
+        getattr(module, text.kernel)(ours, local, *blocks, *sizes)
+        own = module.blocks(rank, ranks, (8,) * (len(inputs) + 1), *sizes)[-1]
+        output[own] = blocks[-1][
+            tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(own, boxes[-1], strict=True))
+        ]
+        return ours.counted
+
+    with ThreadPoolExecutor(ranks) as pool:
+        counted = list(pool.map(run, range(ranks)))
+    np.testing.assert_allclose(output, problem.reference(inputs, **numbers).value, atol=1e-12)
+    for rank in range(ranks):
+        in_outline = record(Distributed(problem, module, np.dtype(np.float64)), rank, ranks, sizes)
+        assert counted[rank] == sum(exchange.sent(rank) for _, _, exchange in in_outline.exchanges)
 
 
 @given(ranks=st.integers(1, 200), sizes=st.tuples(SIZES, SIZES, SIZES))
@@ -263,10 +255,12 @@ def test_the_grid_cuts_what_is_long(ranks: int, sizes: tuple[int, int, int], gri
 @given(ranks=st.integers(1, 64), sizes=st.tuples(*[st.integers(1, 2000)] * 3))
 def test_what_a_grid_sends_is_no_less_than_the_bound(ranks: int, sizes: tuple[int, int, int]) -> None:
     """Where each rank has work as large as another's, on which the bound rests."""
-    module, widths = MATMUL.load(), (4, 4, 4)
     sizes = tuple(size * ranks for size in sizes)  # which every grid divides
-    stated = module.exchanges(ranks - 1, ranks, widths, *sizes).values()
-    sent = sum(each.times * each.sent(_place(each, ranks - 1)) for each in stated)
+    kernel = Distributed(MATMUL.problem, MATMUL.load(), np.dtype(np.float32))
+    sent = sum(
+        exchange.sent(among - 1)  # the last rank is the last one of each line
+        for _, among, exchange in record(kernel, ranks - 1, ranks, sizes).exchanges
+    )
     least = MATMUL.problem.least_communication(sizes, np.dtype(np.float32), ranks)
     assert sent >= least * (1 - 1e-9)
 
@@ -349,9 +343,9 @@ MOVED = """
     import numpy as np
     from mpi4py import MPI
     from py_backends.ranks.blocks import extent, move, on_first
-    from py_backends.ranks.communicator import Communicator
+    from py_backends.ranks.communicator import CountingCommunicator
 
-    ranks = Communicator(MPI.COMM_SELF)
+    ranks = CountingCommunicator(MPI.COMM_SELF)
     for dtype in (np.int8, np.uint16, np.float32, np.float64):
         for shape in ((7, 5), (0, 5), (1, 1), (31,)):
             whole = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
@@ -446,10 +440,10 @@ def test_ranks_answer_no_other_user() -> None:
 ARRANGED_AGAIN = """
     import numpy as np
     from mpi4py import MPI
-    from py_backends.ranks.communicator import Communicator
+    from py_backends.ranks.communicator import CountingCommunicator
     from py_backends.ranks.session import Session
 
-    ranks = Communicator(MPI.COMM_SELF)
+    ranks = CountingCommunicator(MPI.COMM_SELF)
     session = Session(ranks, 1)
     session.prepare("mpi", "matmul", "tuned", "float32")
     kernel = ["matmul", "tuned", "float32"]

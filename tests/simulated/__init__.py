@@ -1,6 +1,6 @@
 """SimGrid's MPI, SMPI: it carries out what ranks exchange in simulated time, by algorithms of its own.
 
-It knows nothing of `py_backends`: its program gets, for each rank, what a source for mpi states.
+It knows nothing of `py_backends`: its program gets, for each rank, the calls of MPI of a source.
 """
 
 from __future__ import annotations
@@ -8,19 +8,21 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from py_backends import registry
-from py_backends.ranks.blocks import Box, extent
 from py_backends.ranks.exchanges import Allgatherv, Allreduce, Alltoallw, Exchange, Reduce_scatter, Sendrecv
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.networks import Network
-from py_backends.ranks.ring import Shift
+from py_backends.ranks.outline import record
 
 _SOURCE = Path(__file__).with_name("exchanges.c")
 _LONGEST = 3000
+_FLOAT = 4
 MISSING = "no SMPI: apt-get install libsimgrid-dev"
 _AS_DESCRIBED = {
     "network/model": "CM02",
@@ -62,9 +64,10 @@ def seconds(kernel: Distributed, ranks: int, sizes: tuple[int, ...], network: Ne
     """The simulated seconds of a launch's exchanges on so many ranks."""
     folder.mkdir()
     for rank in range(ranks):
-        stated = kernel.exchanges(rank, ranks, sizes)
-        lines = [_line(name, each, rank, kernel) for name, each in stated.items()]
-        (folder / str(rank)).write_text("".join(f"{line}\n" for line in lines))
+        found = record(kernel, rank, ranks, sizes).exchanges
+        calls = [_words(each, first if among < ranks else -1) for first, among, each in found]
+        lines = [f"{len(list(equal))} {words}\n" for words, equal in groupby(calls)]
+        (folder / str(rank)).write_text("".join(lines))
     platform, hosts = folder / "platform.xml", folder / "hosts"
     platform.write_text(_platform(ranks, network))
     hosts.write_text("".join(f"node-{rank}\n" for rank in range(ranks)))
@@ -98,43 +101,19 @@ def _platform(ranks: int, network: Network) -> str:
 """
 
 
-def _line(name: str, each: Exchange, rank: int, kernel: Distributed) -> str:
+def _words(each: Exchange, colour: int) -> str:
     """What the program reads of an exchange."""
-    head = f"{_colour(each, rank)} {each.times}"
     if isinstance(each, Allgatherv):
-        in_place = int(hasattr(kernel.text, "needs"))
-        return f"gather {head} {in_place} {_several([count * each.width for count in each.counts])}"
+        return f"gather {colour} {int(each.in_place)} {_several(each.blocks)}"
     if isinstance(each, Reduce_scatter):
-        return f"scatter {head} {_several(each.counts)}"
+        return f"scatter {colour} {_several([share // _FLOAT for share in each.shares])}"
     if isinstance(each, Allreduce):
-        return f"reduce {head} {each.count}"
+        return f"reduce {colour} {each.size // _FLOAT}"
     if isinstance(each, Sendrecv):
-        before, after = (-1 if neighbour is None else neighbour for neighbour in (each.before, each.after))
-        return f"swap {head} {before} {after} {each.count * each.width}"
-    if isinstance(each, Shift):
-        before, after = ((rank + step) % len(each.counts) for step in (-1, 1))
-        return f"shift {head} {before} {after} {each.sent(rank)}"
-    assert isinstance(each, Alltoallw), f"the program knows no {name}"
-    sent = [_common(each.sources[rank], target) * each.width for target in each.targets]
-    received = [_common(source, each.targets[rank]) * each.width for source in each.sources]
-    return f"spread {head} {_several(sent)} {' '.join(map(str, received))}"
+        return f"sendrecv {colour} {each.dest} {each.source} {each.size} {each.coming}"
+    assert isinstance(each, Alltoallw), f"the program knows no {each}"
+    return f"spread {colour} {_several(each.sent_to)} {' '.join(map(str, each.received_from))}"
 
 
-def _several(sizes: list[int]) -> str:
+def _several(sizes: Sequence[int]) -> str:
     return f"{len(sizes)} {' '.join(map(str, sizes))}"
-
-
-def _colour(each: Exchange, rank: int) -> int:
-    """The same for all ranks of a line of the grid; -1 where all take part."""
-    if each.along is None:
-        return -1
-    grid, dimension = each.along
-    place = list(np.unravel_index(rank, grid))
-    place[dimension] = 0
-    return int(np.ravel_multi_index(place, grid))
-
-
-def _common(one: Box, other: Box) -> int:
-    """The elements that two boxes have in common."""
-    counts = [max(0, min(a.stop, b.stop) - max(a.start, b.start)) for a, b in zip(one, other, strict=True)]
-    return int(np.prod(counts, dtype=np.int64)) if all(extent(one)) else 0

@@ -1,13 +1,13 @@
 /* Carries out the exchanges of a launch under SimGrid's MPI, SMPI, and prints the simulated seconds.
  *
- * Argument: a folder with a file for each rank, named by its number, of one line for each exchange:
+ * Argument: a folder with a file for each rank, named by its number, of one line for each exchange. It begins with the
+ * number of times and the colour:
  *
- *   gather COLOUR TIMES IN_PLACE N BYTES...      MPI_Allgatherv of N blocks of so many bytes
- *   scatter COLOUR TIMES N ELEMENTS...           MPI_Reduce_scatter of N shares of so many floats
- *   reduce COLOUR TIMES ELEMENTS                 MPI_Allreduce of so many floats
- *   spread COLOUR TIMES N SENT... RECEIVED...    so many bytes to and from each rank
- *   swap COLOUR TIMES BEFORE AFTER BYTES         MPI_Sendrecv with both neighbours, -1 where there is none
- *   shift COLOUR TIMES BEFORE AFTER BYTES        MPI_Sendrecv to the one and from the other
+ *   TIMES gather COLOUR IN_PLACE N BYTES...           MPI_Allgatherv of N blocks of so many bytes
+ *   TIMES scatter COLOUR N ELEMENTS...                MPI_Reduce_scatter of N shares of so many floats
+ *   TIMES reduce COLOUR ELEMENTS                      MPI_Allreduce of so many floats
+ *   TIMES spread COLOUR N SENT... RECEIVED...         so many bytes to and from each rank
+ *   TIMES sendrecv COLOUR DEST SOURCE SENT RECEIVED   MPI_Sendrecv of so many bytes, -1 where there is no rank
  *
  * Ranks of the same colour take part together; of colour -1 all.
  */
@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EXCHANGES = 16, AT_ONCE = 32 };
+enum { AT_ONCE = 32 };
 
 typedef struct {
   char kind[16];
-  int times, in_place, count, before, after;
+  int times, in_place, count, dest, source, coming;
   int *sizes, *places, *received, *received_at;
   char *from, *to;
   MPI_Comm line;
@@ -44,21 +44,19 @@ static int *places_of(const int *sizes, int count, long *total) {
   return places;
 }
 
-/* Ranks of one process share this memory: what is in it does not matter. */
-static char *memory(long bytes) { return SMPI_SHARED_MALLOC(bytes + 64); }
-
-static int read_exchange(FILE *file, exchange *each) {
+static int read_exchange(FILE *file, exchange *each, long *most_sent, long *most_received) {
   int colour, rank;
-  if (fscanf(file, "%15s %d %d", each->kind, &colour, &each->times) != 3) return 0;
+  if (fscanf(file, "%d %15s %d", &each->times, each->kind, &colour) != 3) return 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   each->line = MPI_COMM_WORLD;
   if (colour >= 0) MPI_Comm_split(MPI_COMM_WORLD, colour, rank, &each->line);
   long sent = 0, total = 0;
-  if (!strcmp(each->kind, "swap") || !strcmp(each->kind, "shift")) {
-    if (fscanf(file, "%d %d %d", &each->before, &each->after, &each->count) != 3) abort();
-    each->before = each->before < 0 ? MPI_PROC_NULL : each->before;
-    each->after = each->after < 0 ? MPI_PROC_NULL : each->after;
-    sent = total = 4L * each->count;
+  if (!strcmp(each->kind, "sendrecv")) {
+    if (fscanf(file, "%d %d %d %d", &each->dest, &each->source, &each->count, &each->coming) != 4) abort();
+    each->dest = each->dest < 0 ? MPI_PROC_NULL : each->dest;
+    each->source = each->source < 0 ? MPI_PROC_NULL : each->source;
+    sent = each->count;
+    total = each->coming;
   } else if (!strcmp(each->kind, "reduce")) {
     if (fscanf(file, "%d", &each->count) != 1) abort();
     sent = total = 4L * each->count;
@@ -75,8 +73,8 @@ static int read_exchange(FILE *file, exchange *each) {
       each->received_at = places_of(each->received, each->count, &total);
     }
   }
-  each->from = memory(sent);
-  each->to = memory(total);
+  *most_sent = sent > *most_sent ? sent : *most_sent;
+  *most_received = total > *most_received ? total : *most_received;
   return 1;
 }
 
@@ -115,26 +113,28 @@ static void run(const exchange *each) {
     } else if (!strcmp(each->kind, "spread")) {
       spread(each, rank);
     } else {
-      MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->after, 0, each->to, each->count, MPI_BYTE, each->before, 0,
-                   each->line, MPI_STATUS_IGNORE);
-      if (!strcmp(each->kind, "swap"))
-        MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->before, 0, each->to, each->count, MPI_BYTE, each->after,
-                     0, each->line, MPI_STATUS_IGNORE);
+      MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->dest, 0, each->to, each->coming, MPI_BYTE, each->source, 0, each->line,
+                   MPI_STATUS_IGNORE);
     }
   }
 }
 
 int main(int argc, char **argv) {
-  int rank, count = 0;
+  int rank, count = 0, room = 16;
+  long most_sent = 0, most_received = 0;
   char path[4096];
-  exchange found[MOST_EXCHANGES];
+  exchange *found = malloc(sizeof(exchange) * room);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   snprintf(path, sizeof path, "%s/%d", argv[1], rank);
   FILE *file = fopen(path, "r");
   if (!file) abort();
-  while (count < MOST_EXCHANGES && read_exchange(file, &found[count])) count++;
+  while (read_exchange(file, &found[count], &most_sent, &most_received))
+    if (++count == room) found = realloc(found, sizeof(exchange) * (room *= 2));
   fclose(file);
+  /* Ranks of one process share this memory: what is in it does not matter. */
+  char *from = SMPI_SHARED_MALLOC(most_sent + 64), *to = SMPI_SHARED_MALLOC(most_received + 64);
+  for (int at = 0; at < count; at++) found[at].from = from, found[at].to = to;
   MPI_Barrier(MPI_COMM_WORLD);
   double begin = MPI_Wtime(), end, first, last;
   for (int at = 0; at < count; at++) run(&found[at]);

@@ -4,8 +4,6 @@
 # Memory: distributed. Each rank holds its own part of every array, and memory for all keys and values.
 # Edges: some ranks have one query or key more than others, or none.
 
-from py_backends.ranks.exchanges import Allgatherv
-
 
 def part(count, rank, ranks):
     return slice(count * rank // ranks, count * (rank + 1) // ranks)
@@ -16,14 +14,10 @@ def blocks(rank, ranks, widths, m, d, n):
     return (queries, width), (keys, width), (keys, width), (queries, width)
 
 
-def exchanges(rank, ranks, widths, m, d, n):
-    keys = [part(n, each, ranks) for each in range(ranks)]
-    counts = [(its.stop - its.start) * d for its in keys]
-    return {"keys": Allgatherv(counts, widths[1]), "values": Allgatherv(counts, widths[2])}
-
-
 def attention(ranks, local, q, k, v, c, m, d, n):
-    with ranks.memory.lent((n, d), k.dtype) as keys, ranks.memory.lent((n, d), v.dtype) as values:
-        ranks.exchange("keys", k, keys)
-        ranks.exchange("values", v, values)
-        local(q, keys, values, c)
+    parts = [part(n, rank, ranks.size) for rank in range(ranks.size)]
+    counts = [(each.stop - each.start) * d for each in parts]
+    keys, values = ranks.empty((n, d), k.dtype), ranks.empty((n, d), v.dtype)
+    ranks.Allgatherv(k, [keys, counts])
+    ranks.Allgatherv(v, [values, counts])
+    local(q, keys, values, c)

@@ -3,10 +3,9 @@
 #   step it gives its first and last row to the ranks that compute the neighbouring rows, and gets theirs.
 # Memory: distributed. Each rank holds its own rows of u and c, and a row of each neighbour around them. Steps read one
 #   array and write another one by turns, so that the last one writes to c.
-# Edges: some ranks have one row more than others; the last ones may have none. The rows of neighbours are the boundary
-#   of a call.
+# Edges: the last ranks may have no rows. The rows of neighbours are the boundary of a call.
 
-from py_backends.ranks.exchanges import Sendrecv
+from py_backends.ranks.mpi import PROC_NULL
 
 
 def rows(m, rank, ranks):
@@ -25,19 +24,15 @@ def needs(rank, ranks, widths, m, n, steps):
     return (beyond, slice(0, n)), (beyond, slice(0, n))
 
 
-def exchanges(rank, ranks, widths, m, n, steps):
-    having_rows = min(m, ranks)
-    before = rank - 1 if 0 < rank < having_rows else None
-    after = rank + 1 if rank + 1 < having_rows else None
-    return {"rows of neighbours": Sendrecv(before, after, n, widths[0], times=steps)}
-
-
 def heat(ranks, local, u, c, m, n, steps):
+    before = ranks.rank - 1 if 0 < ranks.rank < m else PROC_NULL
+    after = ranks.rank + 1 if ranks.rank + 1 < min(m, ranks.size) else PROC_NULL
+    other = ranks.empty(c.shape, c.dtype)
     if steps == 0:
         c[...] = u
-    with ranks.memory.lent(c.shape, c.dtype) as other:
-        for left in reversed(range(steps)):
-            ranks.exchange("rows of neighbours", u)
-            after = other if left % 2 else c
-            local(u, after, steps=1)
-            u = after
+    for left in reversed(range(steps)):
+        ranks.Sendrecv(u[1:2], dest=before, recvbuf=u[-1:], source=after)
+        ranks.Sendrecv(u[-2:-1], dest=after, recvbuf=u[:1], source=before)
+        target = other if left % 2 else c
+        local(u, target, steps=1)
+        u = target

@@ -8,7 +8,7 @@
 # Edges: some ranks have one row more than others; the last ones may have none. No rank is given more rows of a
 #   neighbour than each has. Those rows are the boundary of a call.
 
-from py_backends.ranks.exchanges import Sendrecv
+from py_backends.ranks.mpi import PROC_NULL
 
 MOST_STEPS = 16  # of a call: more would compute too many rows twice
 
@@ -33,20 +33,17 @@ def needs(rank, ranks, widths, m, n, steps):
     return (beyond, slice(0, n)), (beyond, slice(0, n))
 
 
-def exchanges(rank, ranks, widths, m, n, steps):
-    having_rows, of_call = min(m, ranks), steps_of_call(ranks, m, steps)
-    before = rank - 1 if 0 < rank < having_rows else None
-    after = rank + 1 if rank + 1 < having_rows else None
-    return {"rows of neighbours": Sendrecv(before, after, of_call * n, widths[0], times=-(-steps // of_call))}
-
-
 def heat(ranks, local, u, c, m, n, steps):
+    rows = steps_of_call(ranks.size, m, steps)
+    before = ranks.rank - 1 if 0 < ranks.rank < m else PROC_NULL
+    after = ranks.rank + 1 if ranks.rank + 1 < min(m, ranks.size) else PROC_NULL
+    other = ranks.empty(c.shape, c.dtype)
     if steps == 0:
         c[...] = u
-    calls = ranks.stated["rows of neighbours"].times
-    with ranks.memory.lent(c.shape, c.dtype) as other:
-        for left in reversed(range(calls)):
-            ranks.exchange("rows of neighbours", u)
-            after = other if left % 2 else c
-            local(u, after, steps=steps * (calls - left) // calls - steps * (calls - left - 1) // calls)
-            u = after
+    calls = -(-steps // rows)
+    for left in reversed(range(calls)):
+        ranks.Sendrecv(u[rows : 2 * rows], dest=before, recvbuf=u[-rows:], source=after)
+        ranks.Sendrecv(u[-2 * rows : -rows], dest=after, recvbuf=u[:rows], source=before)
+        target = other if left % 2 else c
+        local(u, target, steps=steps * (calls - left) // calls - steps * (calls - left - 1) // calls)
+        u = target

@@ -11,8 +11,7 @@
 from functools import lru_cache
 from itertools import product
 
-from py_backends.ranks.exchanges import Allgatherv, Reduce_scatter
-from py_backends.ranks.ring import Shift
+from py_backends.ranks.mpi import IN_PLACE
 
 MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes, roughly, in the time to send a byte: idle ranks cost more
 
@@ -79,29 +78,6 @@ def needs(rank, ranks, widths, m, n, k):
     return (a, b, c) if in_line(grid) is not None else ((rows, depth), (depth, columns), c)
 
 
-def exchanges(rank, ranks, widths, m, n, k):
-    """The shares of a block are gathered along one dimension of the grid; sums are added up along k.
-
-    In a line, shares go around: columns of b, rows of a, or the sums of rows, of which a rank begins with those of the
-    rank before it.
-    """
-    grid = best_grid(ranks, widths, m, n, k)
-    if in_line(grid) is not None:
-        rows, times = shares(m, ranks), ranks - 1
-        return (
-            {"columns of b": Shift(shares(n, ranks, k), widths[1], times=times)},
-            {"rows of a": Shift(rows, widths[0] * k, times=times)},
-            {"sums of rows": Shift([rows[-1], *rows[:-1]], widths[2] * n, times=times)},
-        )[in_line(grid)]
-    rows, columns, depth = (each.stop - each.start for each in product_of(rank, grid, m, n, k))
-    gathered = {
-        "a": Allgatherv(shares(rows, grid[1], depth), widths[0], along=(grid, 1)),
-        "b": Allgatherv(shares(depth, grid[0], columns), widths[1], along=(grid, 0)),
-        "c": Reduce_scatter(shares(rows, grid[2], columns), widths[2], along=(grid, 2)),
-    }
-    return {name: each for name, each in gathered.items() if len(each.counts) > 1}
-
-
 def shares(size, ranks, width=1):
     """How many elements are in each rank's share of so many rows or columns."""
     cuts = [part(size, rank, ranks) for rank in range(ranks)]
@@ -109,54 +85,73 @@ def shares(size, ranks, width=1):
 
 
 def matmul(ranks, multiply, a, b, c, m, n, k):
-    for name, in_turn in (("rows of a", a_in_turn), ("columns of b", b_in_turn), ("sums of rows", sums_in_turn)):
-        if name in ranks.stated:
-            in_turn(ranks, name, multiply, a, b, c)
-            return
-    for name, block in (("a", a), ("b", b)):
-        if name in ranks.stated:
-            ranks.exchange(name, None, block)
-    if "c" not in ranks.stated:
+    """In a grid, the shares of a block are gathered along one of its dimensions, and sums are added up along k.
+
+    In a line, shares go around: rows of a, columns of b, or sums of rows.
+    """
+    grid = best_grid(ranks.size, (a.itemsize, b.itemsize, c.itemsize), m, n, k)
+    if in_line(grid) is not None:
+        (b_in_turn, a_in_turn, sums_in_turn)[in_line(grid)](ranks, multiply, a, b, c)
+        return
+    cartesian = ranks.Create_cart(grid)
+    along_m, along_n, along_k = (cartesian.Sub([each == along for each in range(3)]) for along in range(3))
+    if along_n.size > 1:
+        along_n.Allgatherv(IN_PLACE, [a, shares(a.shape[0], along_n.size, a.shape[1])])
+    if along_m.size > 1:
+        along_m.Allgatherv(IN_PLACE, [b, shares(b.shape[0], along_m.size, b.shape[1])])
+    if along_k.size == 1:
         multiply(a, b, c)
-    else:
-        with ranks.memory.lent((a.shape[0], b.shape[1]), c.dtype) as sums:
-            multiply(a, b, sums)
-            ranks.exchange("c", sums, c)
+        return
+    sums = ranks.empty((a.shape[0], b.shape[1]), c.dtype)
+    multiply(a, b, sums)
+    along_k.Reduce_scatter(sums, c, shares(a.shape[0], along_k.size, b.shape[1]))
 
 
-def a_in_turn(ranks, name, multiply, a, b, c):
-    for owner, (rows_of_a,) in ranks.around({name: a}):
-        multiply(rows_of_a, b, c[part(c.shape[0], owner, ranks.size)])
+def around(ranks, own, counts):
+    """The shares of all ranks, one rank after the other, with its number: the own one, that of the rank before, ...
+
+    own: this rank's share. counts: of the rows of each.
+    """
+    before, after = (ranks.rank - 1) % ranks.size, (ranks.rank + 1) % ranks.size
+    room = [ranks.empty((max(counts), *own.shape[1:]), own.dtype) for _ in range(min(2, ranks.size - 1))]
+    for turn in range(ranks.size):
+        owner, coming = (ranks.rank - turn) % ranks.size, None
+        if turn + 1 < ranks.size:
+            coming = room[turn % 2][: counts[owner - 1]]
+            ranks.Sendrecv(own, dest=after, recvbuf=coming, source=before)
+        yield owner, own
+        own = coming
 
 
-def b_in_turn(ranks, name, multiply, a, b, c):
+def a_in_turn(ranks, multiply, a, b, c):
+    m = c.shape[0]
+    for owner, rows_of_a in around(ranks, a, shares(m, ranks.size)):
+        multiply(rows_of_a, b, c[part(m, owner, ranks.size)])
+
+
+def b_in_turn(ranks, multiply, a, b, c):
     (m, k), (_, n) = a.shape, c.shape
-    with ranks.memory.lent((m * max(shares(n, ranks.size)),), c.dtype) as memory:
-        for owner, (elements,) in ranks.around({name: b.reshape(b.size)}):
-            columns = part(n, owner, ranks.size)
-            count = columns.stop - columns.start
-            product = memory[: m * count].reshape(m, count)
-            multiply(a, elements.reshape(k, count), product)
-            c[:, columns] = product
+    counts = shares(n, ranks.size)
+    memory = ranks.empty((m * max(counts),), c.dtype)
+    for owner, elements in around(ranks, b.reshape(b.size), [count * k for count in counts]):
+        product = memory[: m * counts[owner]].reshape(m, counts[owner])
+        multiply(a, elements.reshape(k, counts[owner]), product)
+        c[:, part(n, owner, ranks.size)] = product
 
 
-def sums_in_turn(ranks, name, multiply, a, b, c):
+def sums_in_turn(ranks, multiply, a, b, c):
     """Each rank begins the sums of the rank before it. They go around, and all others add what they have, it last."""
     m, n = a.shape[0], c.shape[1]
-    room = max(shares(m, ranks.size)), n
-    with (
-        ranks.memory.lent(room, c.dtype) as one,
-        ranks.memory.lent(room, c.dtype) as other,
-        ranks.memory.lent(room, c.dtype) as memory,
-    ):
-        begun, came = one, other
-        for turn in range(ranks.size):
-            rows = part(m, (ranks.rank - 1 - turn) % ranks.size, ranks.size)
-            if turn:
-                ranks.exchange(name, begun, came)
-                begun, came = came, begun
-            sums, product = (each[: rows.stop - rows.start] for each in (begun, memory))
-            multiply(a[rows], b, product if turn else sums)
-            if turn:
-                sums += product
-        c[...] = sums
+    before, after = (ranks.rank - 1) % ranks.size, (ranks.rank + 1) % ranks.size
+    room = [ranks.empty((max(shares(m, ranks.size)), n), c.dtype) for _ in range(3)]
+    sums = None
+    for turn in range(ranks.size):
+        rows = part(m, (ranks.rank - 1 - turn) % ranks.size, ranks.size)
+        came, product = (memory[: rows.stop - rows.start] for memory in (room[turn % 2], room[2]))
+        if turn:
+            ranks.Sendrecv(sums, dest=after, recvbuf=came, source=before)
+        multiply(a[rows], b, product if turn else came)
+        if turn:
+            came += product
+        sums = came
+    c[...] = sums

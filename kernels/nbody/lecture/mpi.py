@@ -5,8 +5,6 @@
 # Memory: distributed. Each rank holds its own part of every array, and two more shares of the bodies.
 # Edges: some ranks have one point or body more than others, or none.
 
-from py_backends.ranks.ring import Shift
-
 
 def part(count, rank, ranks):
     return slice(count * rank // ranks, count * (rank + 1) // ranks)
@@ -17,16 +15,22 @@ def blocks(rank, ranks, widths, m, n):
     return (points, axes), (bodies, axes), (bodies,), (points, axes)
 
 
-def exchanges(rank, ranks, widths, m, n):
-    bodies = [part(n, each, ranks) for each in range(ranks)]
-    counts = [its.stop - its.start for its in bodies]
-    positions = Shift(counts, 3 * widths[1], times=ranks - 1)
-    return {"positions": positions, "masses": Shift(counts, widths[2], times=ranks - 1)}
-
-
 def nbody(ranks, local, at, position, mass, c, m, n):
+    before, after = (ranks.rank - 1) % ranks.size, (ranks.rank + 1) % ranks.size
+    parts, most = [part(n, rank, ranks.size) for rank in range(ranks.size)], -(-n // ranks.size)
+    room = [
+        (ranks.empty((most, 3), position.dtype), ranks.empty((most,), mass.dtype))
+        for _ in range(min(2, ranks.size - 1))
+    ]
+    of_some = ranks.empty(c.shape, c.dtype)
     c[...] = 0
-    with ranks.memory.lent(c.shape, c.dtype) as of_some:
-        for _, (positions, masses) in ranks.around({"positions": position, "masses": mass}):
-            local(at, positions, masses, of_some)
-            c += of_some
+    for turn in range(ranks.size):
+        positions = masses = None
+        if turn + 1 < ranks.size:
+            bodies = parts[(ranks.rank - turn) % ranks.size - 1]
+            positions, masses = (memory[: bodies.stop - bodies.start] for memory in room[turn % 2])
+            ranks.Sendrecv(position, dest=after, recvbuf=positions, source=before)
+            ranks.Sendrecv(mass, dest=after, recvbuf=masses, source=before)
+        local(at, position, mass, of_some)
+        c += of_some
+        position, mass = positions, masses

@@ -4,7 +4,7 @@
 # Memory: distributed. Each rank holds its own rows of a and of c, and memory for its columns of c.
 # Edges: some ranks have one row more than others, or none. One rank alone writes to c at once.
 
-from py_backends.ranks.exchanges import Alltoallw
+from py_backends.ranks.mpi import Create_subarray
 
 
 def rows(count, rank, ranks):
@@ -15,16 +15,15 @@ def blocks(rank, ranks, widths, m, n):
     return (rows(n, rank, ranks), slice(0, m)), (rows(m, rank, ranks), slice(0, n))
 
 
-def exchanges(rank, ranks, widths, m, n):
-    columns = tuple((slice(0, m), rows(n, each, ranks)) for each in range(ranks))
-    whole_rows = tuple((rows(m, each, ranks), slice(0, n)) for each in range(ranks))
-    return {"columns to rows": Alltoallw(columns, whole_rows, widths[1])}
-
-
 def transpose(ranks, move, a, c, m, n):
     if ranks.size == 1:
-        return move(a, c)
-    with ranks.memory.lent(a.shape[::-1], a.dtype) as columns:
-        move(a, columns)
-        ranks.exchange("columns to rows", columns, c)
-    return None
+        move(a, c)
+        return
+    columns = ranks.empty(a.shape[::-1], a.dtype)
+    move(a, columns)
+    sent, received = [], []
+    for rank in range(ranks.size):
+        its_c, its_a = rows(m, rank, ranks.size), rows(n, rank, ranks.size)
+        sent.append(Create_subarray(columns.shape, (its_c.stop - its_c.start, a.shape[0]), (its_c.start, 0)))
+        received.append(Create_subarray(c.shape, (c.shape[0], its_a.stop - its_a.start), (0, its_a.start)))
+    ranks.Alltoallw([columns, sent], [c, received])

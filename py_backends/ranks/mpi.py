@@ -1,0 +1,122 @@
+"""MPI as the sources of kernels see it: a communicator with mpi4py's names and arguments for buffers.
+
+A launch carries its calls out; `predict` only records them, in a process that is no rank: nothing here imports MPI.
+Buffers are arrays in one piece. Their number formats do not matter to MPI where it only moves them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from py_backends.ranks import exchanges
+
+IN_PLACE = "IN_PLACE"
+"""In place of a buffer that is sent: it lies in its place in the one that receives."""
+PROC_NULL = -1
+"""No rank: nothing is sent there, and nothing comes."""
+SUM = "SUM"
+"""The operation that adds."""
+
+
+class Subarray(NamedTuple):
+    """A part of an array as a type of message."""
+
+    sizes: tuple[int, ...]
+    subsizes: tuple[int, ...]
+    starts: tuple[int, ...]
+
+
+def Create_subarray(sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int]) -> Subarray:  # noqa: N802
+    """The part of an array of the shape `sizes` that has the shape `subsizes` and begins at `starts`.
+
+    Its elements are those of the buffer that it comes with. As in MPI (MPI_Type_create_subarray), but it may be empty.
+    """
+    return Subarray(tuple(sizes), tuple(subsizes), tuple(starts))
+
+
+class Communicator(ABC):
+    """Some ranks that talk to one another.
+
+    rank, size: this rank's number among them, and how many they are.
+
+    All of them call a collective method together.
+    """
+
+    rank: int
+    size: int
+
+    @abstractmethod
+    def empty(self, shape: Sequence[int], dtype: Any) -> Any:
+        """An array, contents undefined, until the launch ends. Its memory is used again by the next one."""
+
+    @abstractmethod
+    def Create_cart(self, dims: Sequence[int]) -> Grid:  # noqa: N802  # MPI's names, here and below
+        """The ranks in a grid of so many along each dimension. The last dimension is the fastest."""
+
+    @abstractmethod
+    def carry_out(self, exchange: exchanges.Exchange, *buffers: Any) -> None:
+        """Do what one of the methods below was asked for."""
+
+    def Allgatherv(self, sendbuf: Any, recvbuf: tuple[Any, Sequence[int]]) -> None:  # noqa: N802
+        """Bring the blocks of all ranks to all of them, one after the other.
+
+        recvbuf: the memory of all blocks, and the number of elements of each.
+        """
+        whole, counts = recvbuf
+        blocks = tuple(count * whole.itemsize for count in counts)
+        self.carry_out(exchanges.Allgatherv(blocks, in_place=_is_in_place(sendbuf)), sendbuf, whole)
+
+    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: str = SUM) -> None:  # noqa: N802
+        """Combine the elements of all ranks one by one, and leave the results with every rank."""
+        self.carry_out(exchanges.Allreduce(self.size, sendbuf.nbytes, op), sendbuf, recvbuf)
+
+    def Alltoallw(self, sendbuf: tuple[Any, Sequence[Subarray]], recvbuf: tuple[Any, Sequence[Subarray]]) -> None:  # noqa: N802
+        """Send each rank a part of an array, and put what comes from each into a part of another one.
+
+        Both: an array, and its part for each rank, this one included. A part may be empty.
+        """
+        (source, sent), (target, received) = sendbuf, recvbuf
+        sizes = [
+            tuple(math.prod(each.subsizes) * array.itemsize for each in parts) for array, parts in (sendbuf, recvbuf)
+        ]
+        strided = sum(
+            sum(moved) - moved[self.rank]
+            for parts, moved in zip((sent, received), sizes, strict=True)
+            if any(size and each.subsizes[1:] != each.sizes[1:] for each, size in zip(parts, moved, strict=True))
+        )
+        self.carry_out(exchanges.Alltoallw(*sizes, strided), source, sent, target, received)
+
+    def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: str = SUM) -> None:  # noqa: N802
+        """Combine the elements of all ranks one by one, and leave each rank its share of the results.
+
+        recvcounts: the elements of each rank's share.
+        """
+        shares = tuple(count * sendbuf.itemsize for count in recvcounts)
+        self.carry_out(exchanges.Reduce_scatter(shares, op), sendbuf, recvbuf)
+
+    def Sendrecv(self, sendbuf: Any, dest: int, *, recvbuf: Any, source: int) -> None:  # noqa: N802
+        """Send one rank an array, and receive one from another, or the same, at the same time."""
+        sent, received = (
+            0 if rank == PROC_NULL else buffer.nbytes for rank, buffer in ((dest, sendbuf), (source, recvbuf))
+        )
+        self.carry_out(exchanges.Sendrecv(dest, source, sent, received), sendbuf, recvbuf)
+
+
+class Grid(ABC):
+    """Ranks in a grid.
+
+    coords: this rank's place along each dimension.
+    """
+
+    coords: tuple[int, ...]
+
+    @abstractmethod
+    def Sub(self, remain_dims: Sequence[bool]) -> Communicator:  # noqa: N802
+        """The ranks that differ from this one in the dimensions that remain, and in no other."""
+
+
+def _is_in_place(sendbuf: Any) -> bool:
+    return isinstance(sendbuf, str) and sendbuf == IN_PLACE
