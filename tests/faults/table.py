@@ -110,8 +110,9 @@ class Change(Fault):
 
 @cache
 def changes() -> list[Change]:
-    """All changes of files."""
-    told = [tomllib.loads(path.read_text(encoding="utf-8"))["fault"] for path in sorted(HERE.glob("*.toml"))]
+    """All changes of files: of a kernel those in its folder, of the package those here."""
+    files = [*HERE.glob("*.toml"), *sorted((CLONE / "kernels").glob("*/faults.toml"))]
+    told = [tomllib.loads(path.read_text(encoding="utf-8"))["fault"] for path in files]
     return [_change(**each) for some in told for each in some]
 
 

@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _check_names(everyone, options)
     except WrongRequest as wrong:
         parser.error(str(wrong))
-    entries = equivalent.read()
+    entries = equivalent.every()
     try:
         equivalent.check(everyone, entries)
     except equivalent.OutOfDate as lost:
-        print(f"{equivalent.FILE.name} is out of date:\n{lost}", file=sys.stderr)
+        print(f"equivalent.toml is out of date:\n{lost}", file=sys.stderr)
         return 1
     chosen = [mutant for mutant in everyone if _is_chosen(mutant, options)]
     reasons = equivalent.reasons(chosen, entries)

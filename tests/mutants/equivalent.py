@@ -1,4 +1,6 @@
-"""The mutants that compute the same as the text that they are of, each with the reason, from equivalent.toml.
+"""The mutants that compute the same as the text that they are of, each with the reason.
+
+Those of a kernel are in kernels/KERNEL/equivalent.toml, those of what several kernels have in equivalent.toml here.
 
 An entry is found again by the line that is changed and by the change, so that it survives edits elsewhere in the file:
 
@@ -23,7 +25,8 @@ from typing import Any
 
 from .mutant import Mutant
 
-FILE = Path(__file__).with_name("equivalent.toml")
+_HERE = Path(__file__).parent
+FILES = (_HERE / "equivalent.toml", *sorted((_HERE.parents[1] / "kernels").glob("*/equivalent.toml")))
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,12 @@ class OutOfDate(ValueError):
     """An entry that matches nothing any more."""
 
 
-def read(path: Path = FILE) -> list[Equivalent]:
+def every() -> list[Equivalent]:
+    """The entries of all files."""
+    return [entry for path in FILES for entry in read(path)]
+
+
+def read(path: Path) -> list[Equivalent]:
     """The entries of a file; ValueError where one lacks something or has something unknown."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", [])
     try:
