@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import goals
+from benchmarks import goals, lines
 from benchmarks.figures import Figure, figure
 from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
@@ -103,13 +103,13 @@ def _parser() -> Parser:
     )
     add(
         "--dtype",
-        type=_names(goals.DTYPES),
-        default=goals.DTYPES,
+        type=_names(lines.DTYPES),
+        default=lines.DTYPES,
         metavar="NAMES",
-        help=f"of {', '.join(goals.DTYPES)}",
+        help=f"of {', '.join(lines.DTYPES)}",
     )
-    add("--sizes", type=_sizes, default=goals.SIZES, metavar="N,N", help="of square matrices, in place of the eight")
-    add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
+    add("--sizes", type=_sizes, default=lines.SIZES, metavar="N,N", help="of square matrices, in place of the eight")
+    add("--elements", type=_whole(2**31), default=lines.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
     _options.add(parser, "budget", "seed", budget=_DEFAULT_BUDGET)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.goals import Comparison, Conditions, Contender, Entry, Goal
+from benchmarks.contenders import Comparison, Conditions, Contender, Entry, Goal
 from benchmarks.measure import Reports, sizes
 from py_backends import registry
 from py_backends.display import units

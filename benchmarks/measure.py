@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.goals import Conditions, Entry, Goal
+from benchmarks.contenders import Conditions, Entry, Goal
 from py_backends import registry
 from py_backends.harness.compare import Progress, run
 from py_backends.harness.plan import Plan

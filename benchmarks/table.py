@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from benchmarks.contenders import Conditions, Contender, Goal, Size
 from benchmarks.figures import Figure, NotMeasured, Rates
-from benchmarks.goals import Conditions, Contender, Goal, Size
 from benchmarks.measure import Reports
 from py_backends import registry
 from py_backends.display import layout, units

@@ -16,9 +16,9 @@ from commands import run_python
 from rich.console import Console
 
 from benchmarks import __main__ as command
-from benchmarks import goals, measure, table
+from benchmarks import contenders, measure, table
+from benchmarks.contenders import CALL, KERNEL, Comparison, Conditions, Contender, Entry, Goal
 from benchmarks.figures import NotMeasured, Rates, Reason, figure, mean, worst
-from benchmarks.goals import CALL, KERNEL, Comparison, Conditions, Contender, Entry, Goal
 from py_backends.contract import Target
 from py_backends.display.console import print_remarks, print_section
 from py_backends.results.report import MULTIPLY_ADDS, STREAMED, Ceiling, Report, Rounds, Row
@@ -150,7 +150,7 @@ def test_what_is_wrong_is_no_figure_however_fast() -> None:
 def test_a_contender_may_have_a_number_format_of_its_own() -> None:
     """Elements a second of one format over those of another, both of one run."""
     conditions, narrow = Conditions("vecadd", "bfloat16"), Contender("one", KERNEL, "one")
-    wide = goals.in_float32(narrow)
+    wide = contenders.in_float32(narrow)
     assert wide.label == "one float32"
     rows = [row(narrow, 1000, [1.0] * 8, conditions), row(wide, 1000, [2.0] * 8, conditions._replace(dtype="float32"))]
     comparison = Comparison(Entry(narrow, 1000), (Entry(wide, 1000),))
@@ -161,7 +161,7 @@ def test_a_contender_may_have_a_number_format_of_its_own() -> None:
     assert (found.value.value, found.reached) == (2.0, True)
     rates = Rates(conditions, reports)
     assert [rates.median(Entry(who, 1000)) * 1e9 for who in (narrow, wide)] == pytest.approx([6 * 1000, 12 * 500])
-    plan = measure._plan(conditions, [Entry(goals.AVX, 8), Entry(goals.in_float32(goals.AVX), 8)], 3)
+    plan = measure._plan(conditions, [Entry(contenders.AVX, 8), Entry(contenders.in_float32(contenders.AVX), 8)], 3)
     specs = plan.specs([BackendTarget("avx", Target("avx512"))])
     assert [(spec.dtype, spec.statement) for spec in specs] == [
         ("bfloat16", "pb.vecadd(a, b, out=c, backend='avx')"),
@@ -172,14 +172,17 @@ def test_a_contender_may_have_a_number_format_of_its_own() -> None:
 def test_what_no_target_multiplies_is_told_from_a_target_that_is_missing() -> None:
     float16 = Conditions("matmul", "float16")
     targets = [BackendTarget("onednn", Target("cpu", dtypes={"matmul": ("float32", "bfloat16")}))]
-    assert measure._plan(float16, [Entry(goals.ONEDNN, 8)], 3).specs(targets) == []
+    assert measure._plan(float16, [Entry(contenders.ONEDNN, 8)], 3).specs(targets) == []
     rates = Rates(float16, {float16: Report("now", "1", {}, {}, [])})
-    assert "float16" in rates.why_not(Entry(goals.ONEDNN, 8)).text
-    assert "target amx" in rates.why_not(Entry(goals.AMX, 8)).text
+    assert "float16" in rates.why_not(Entry(contenders.ONEDNN, 8)).text
+    assert "target amx" in rates.why_not(Entry(contenders.AMX, 8)).text
 
 
 def test_statements_are_what_users_write() -> None:
-    said = [Entry(who, 8).statement(MATMUL._replace(threads=2)) for who in (goals.NUMPY, goals.AVX_AVX2, goals.MKL)]
+    said = [
+        Entry(who, 8).statement(MATMUL._replace(threads=2))
+        for who in (contenders.NUMPY, contenders.AVX_AVX2, contenders.MKL)
+    ]
     assert said == ["np.matmul(a, b, out=c)", "pb.matmul(a, b, out=c, backend='avx', target='avx2', threads=2)", None]
 
 
@@ -187,7 +190,9 @@ def test_specs_are_of_the_first_target_that_is_there() -> None:
     there = Target("avx512")
     absent = Target("sse", available=False, reason="no such CPU", fix="buy one")
     found = [BackendTarget("avx", absent), BackendTarget("avx", there)]
-    plan = measure._plan(MATMUL, [Entry(goals.AVX, 8), Entry(goals.PEAK, 8), Entry(goals.AVX_AVX2, 8)], 3)
+    plan = measure._plan(
+        MATMUL, [Entry(contenders.AVX, 8), Entry(contenders.PEAK, 8), Entry(contenders.AVX_AVX2, 8)], 3
+    )
     (spec,) = plan.specs(found)
     assert (spec.target, spec.sizes, spec.statement) == ("avx512", (8, 8, 8), "pb.matmul(a, b, out=c, backend='avx')")
     assert plan.rounds == 3
@@ -257,7 +262,7 @@ def test_a_ceiling_is_a_rate_of_the_case_by_round() -> None:
     record = Ceiling("cpu", STREAMED, "float32", "sse", 2, 12_000, "gbytes_per_second", 9.0, None, None)
     peak = Ceiling("cpu", MULTIPLY_ADDS, "float32", "avx2", 2, None, "gflops", 1.0, None, None, [1.0] * 8)
     report = Report("now", "1", {}, {}, [row(one, 1000, [8e-6] * 8, conditions)], ceilings=[record, far, near, peak])
-    for ceiling, expected in (goals.STREAMED, 0.5), (goals.PEAK, 0.125):
+    for ceiling, expected in (contenders.STREAMED, 0.5), (contenders.PEAK, 0.125):
         comparison = Comparison(Entry(one, 1000), (Entry(ceiling, 1000),))
         found = figure(Goal(conditions, "one", "of the ceiling", "n", (comparison,), 1.0), {conditions: report})
         assert found.value is not None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks import goals
+from benchmarks import contenders, goals, lines
 
 ALL_ON_CPU = "avx", "openmp", "cpp", "opencl", "pocl", "sycl", "numba_cpu"
-WIDE, HALVES = goals.WIDE, ("bfloat16", "float16")
+WIDE, HALVES = lines.WIDE, ("bfloat16", "float16")
 ASKED: tuple[tuple[str, tuple[str, ...], str, dict[str, float | None]], ...] = (
     ("matmul", WIDE, "of the best library", {"avx": 1.00}),
     ("matmul", WIDE, "of NumPy", {"avx": 1.15, "openmp": 0.90, "numba_cpu": 0.50}),
@@ -93,7 +93,7 @@ def test_the_goals_ask_for_these_ratios() -> None:
 
 def test_goals_are_at_the_sizes_of_the_issue() -> None:
     means = next(each for each in goals.goals() if each.what == "of the best library")
-    assert [each.subject.size for each in means.comparisons] == list(goals.SIZES)
+    assert [each.subject.size for each in means.comparisons] == list(lines.SIZES)
 
 
 def test_goals_of_narrow_formats_are_at_the_sizes_of_their_issue() -> None:
@@ -104,7 +104,7 @@ def test_goals_of_narrow_formats_are_at_the_sizes_of_their_issue() -> None:
     )
     assert [each.subject.size for each in best.comparisons] == [512, 1000, 1024, 2048, 4096]
     assert [each.subject.size for each in large.comparisons] == [1024, 2048, 4096]
-    assert {each.contender for each in large.comparisons[0].against} == {goals.MKL, goals.ONEDNN}
+    assert {each.contender for each in large.comparisons[0].against} == {contenders.MKL, contenders.ONEDNN}
 
 
 def test_conditions_are_shared_by_both_sides_of_a_ratio() -> None:
