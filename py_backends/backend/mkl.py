@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import contract
+from py_backends import contract, registry
 from py_backends.backend import _mkl
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED
 
-_WITHOUT_INTEGERS = {
-    kernel: tuple(each for each in COMPILED if each != "int8")
-    for kernel in ("attention", "dot", "matmul", "transpose", "vecadd")
-}
+_WITHOUT_INTEGERS = tuple(each for each in COMPILED if each != "int8")
 """The formats on a CPU where MKL's sums of int8 are not exact."""
 
 
@@ -31,7 +28,7 @@ class Backend(contract.Backend):
             _mkl.library()
         except BackendUnavailable as unavailable:
             return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
-        taken = None if _mkl.integers_are_exact() else _WITHOUT_INTEGERS
+        taken = None if _mkl.integers_are_exact() else dict.fromkeys(registry.promised_kernels(), _WITHOUT_INTEGERS)
         return [Target("cpu", version=f"MKL {_mkl.version()}", dtypes=taken)]
 
     def open(self, target: str, threads: int) -> contract.Device:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import contract
+from py_backends import contract, registry
 from py_backends.backend import _onednn
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
@@ -24,7 +24,8 @@ class Backend(contract.Backend):
             taken = tuple(dtype for dtype in self.dtypes if _onednn.takes(dtype))
         except BackendUnavailable as unavailable:
             return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
-        return [Target("cpu", version=f"oneDNN {_onednn.version()}", dtypes={"matmul": taken, "attention": taken})]
+        of_kernels = dict.fromkeys(registry.promised_kernels(), taken)
+        return [Target("cpu", version=f"oneDNN {_onednn.version()}", dtypes=of_kernels)]
 
     def open(self, target: str, threads: int) -> contract.Device:
         return Device(threads)
