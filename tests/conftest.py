@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
+import in_turn
 import pytest
 from commands import Finished, run_command
 from rich.console import Console
@@ -88,9 +89,16 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
     config.addinivalue_line("markers", f"{ALONE}: depends on the clone alone; make test runs it again after a change")
+    for name in in_turn.FILES:
+        config.addinivalue_line("markers", f"{name}: lies in a file whose slow tests .ci/run has in one run of four")
     for name, (extents, why) in LEFT_OUT.items():
         given = sorted(f"--{extent.name.lower()}" if extent else "no extent" for extent in extents)
         config.addinivalue_line("markers", f"{name}: {why}; left out with {' and '.join(given)}")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test by its file's turn."""
+    item.add_marker(in_turn.marker(item.nodeid.partition("::")[0]))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
