@@ -3,8 +3,8 @@
     python tests/in_turn.py COUNT
 
 Prints pytest's expression for run number COUNT, that of the commit. Eight runs in a row have the tests of all backends,
-and four those of all files that need none. A shallow clone counts only the commits that it has. So its runs may have the
-same ones every time, but always some.
+and four those of all files. A shallow clone counts only the commits that it has. So its runs may have the same ones
+every time, but always some.
 """
 
 from __future__ import annotations
