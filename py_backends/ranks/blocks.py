@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py_backends.contract import Array
-from py_backends.ranks.mpi import Communicator, Create_subarray, Subarray
+from py_backends.ranks.exchanges import Subarray
+from py_backends.ranks.mpi import Communicator, Create_subarray
 
 Box = tuple[slice, ...]
 Boxes = tuple[Box, ...]

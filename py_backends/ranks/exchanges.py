@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,17 @@ from py_backends.ranks.traffic import Round, Traffic
 
 if TYPE_CHECKING:
     from py_backends.ranks.interface import MPI
-    from py_backends.ranks.mpi import Subarray
 
 _OF_BYTES = {1: "BYTE", 2: "UINT16_T", 4: "UINT32_T", 8: "UINT64_T"}
 """The names of MPI's types by the bytes of an element. Values do not matter for moving, and MPI has no bfloat16."""
+
+
+class Subarray(NamedTuple):
+    """A part of an array as a type of message."""
+
+    sizes: tuple[int, ...]
+    subsizes: tuple[int, ...]
+    starts: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from py_backends.ranks import exchanges
+from py_backends.ranks.exchanges import Subarray
 
 IN_PLACE = "IN_PLACE"
 """In place of a buffer that is sent: it lies in its place in the one that receives."""
@@ -19,14 +20,6 @@ PROC_NULL = -1
 """No rank: nothing is sent there, and nothing comes."""
 SUM = "SUM"
 """The operation that adds."""
-
-
-class Subarray(NamedTuple):
-    """A part of an array as a type of message."""
-
-    sizes: tuple[int, ...]
-    subsizes: tuple[int, ...]
-    starts: tuple[int, ...]
 
 
 def Create_subarray(sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int]) -> Subarray:  # noqa: N802
@@ -79,15 +72,9 @@ class Communicator(ABC):
         Both: an array, and its part for each rank, this one included. A part may be empty.
         """
         (source, sent), (target, received) = sendbuf, recvbuf
-        sizes = [
-            tuple(math.prod(each.subsizes) * array.itemsize for each in parts) for array, parts in (sendbuf, recvbuf)
-        ]
-        strided = sum(
-            sum(moved) - moved[self.rank]
-            for parts, moved in zip((sent, received), sizes, strict=True)
-            if any(size and each.subsizes[1:] != each.sizes[1:] for each, size in zip(parts, moved, strict=True))
-        )
-        self.carry_out(exchanges.Alltoallw(*sizes, strided), source, sent, target, received)
+        sent_to, received_from = _bytes(source, sent), _bytes(target, received)
+        strided = _strided(sent, sent_to, self.rank) + _strided(received, received_from, self.rank)
+        self.carry_out(exchanges.Alltoallw(sent_to, received_from, strided), source, sent, target, received)
 
     def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: str = SUM) -> None:  # noqa: N802
         """Combine the elements of all ranks one by one, and leave each rank its share of the results.
@@ -120,3 +107,13 @@ class Grid(ABC):
 
 def _is_in_place(sendbuf: Any) -> bool:
     return isinstance(sendbuf, str) and sendbuf == IN_PLACE
+
+
+def _bytes(array: Any, parts: Sequence[Subarray]) -> tuple[int, ...]:
+    return tuple(math.prod(each.subsizes) * array.itemsize for each in parts)
+
+
+def _strided(parts: Sequence[Subarray], sizes: Sequence[int], own: int) -> int:
+    """The bytes for others, if some part of an array is not one piece of its memory: rows of it, not whole."""
+    in_pieces = any(size and each.subsizes[1:] != each.sizes[1:] for each, size in zip(parts, sizes, strict=True))
+    return sum(sizes) - sizes[own] if in_pieces else 0
