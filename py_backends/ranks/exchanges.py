@@ -71,7 +71,7 @@ class Allgatherv(Exchange):
         if len(set(self.blocks)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
             line.Allgather(own, [as_bytes(whole), self.blocks[0], MPI.BYTE])
         else:
-            line.Allgatherv(own, [as_bytes(whole), self.blocks, MPI.BYTE])
+            line.Allgatherv(own, [as_bytes(whole), list(self.blocks), MPI.BYTE])  # a pair would be counts and places
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from py_backends.results.report import FAILURES
 
 pytestmark = pytest.mark.stamped
 
-PATIENCE = "8"
+PATIENCE = "5"
 """Seconds in which a sound worker answers, whoever else is at work."""
 SOUND = ["numpy", "python"]
 
@@ -51,8 +51,8 @@ OPTIONS = ("--kernel", "vecadd", "--shape", "vecadd=509")
 
 @pytest.fixture(scope="module")
 def deadly(clone: Path) -> Ended:
-    # Two that hang take 8 seconds each, one before the rounds and one in them. Time is left for rounds after it.
-    return compare(clone, *OPTIONS, "--budget", "24", "--backend", ",".join([*SOUND, *ENDINGS]))
+    # Two that hang take 5 seconds each, one before the rounds and one in them. Time is left for rounds after it.
+    return compare(clone, *OPTIONS, "--budget", "16", "--backend", ",".join([*SOUND, *ENDINGS]))
 
 
 @pytest.fixture(scope="module")

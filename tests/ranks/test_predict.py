@@ -26,7 +26,7 @@ from py_backends.ranks import traffic
 from py_backends.ranks.costs import COMPUTING, Machine, whole
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.networks import HERE, NETWORKS, Network, network
-from py_backends.ranks.outline import Call, _Memory, outline
+from py_backends.ranks.outline import Call, Record, outline
 from py_backends.results.report import Duration, Estimate, Report, Row, Seconds
 
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "mpi").values()]
@@ -79,8 +79,14 @@ class TestOutline:
         of_kernel = tuple(sizes[: len(problem.parameters)])
         with pytest.MonkeyPatch.context() as patched:
             held: list[int] = []
-            original = _Memory.hold
-            patched.setattr(_Memory, "hold", lambda memory, size: (held.append(size), original(memory, size)))
+            original = Record.array
+
+            def array(record: Record, shape: tuple[int, ...], dtype: Any) -> Any:
+                made = original(record, shape, dtype)
+                held.append(made.nbytes)
+                return made
+
+            patched.setattr(Record, "array", array)
             for rank in {0, 1, ranks - 1}:
                 outline(distributed(text), rank, ranks, of_kernel)
         whole = {4 * math.prod(shape) for shape in problem.shapes(of_kernel) if shape}
