@@ -75,10 +75,10 @@ ENDINGS = {
     "dies_of_sigsegv_in_a_round": ("crashed", "the worker was ended by SIGSEGV during 'sample'"),
     "raises_in_a_round": ("error", "ArithmeticError: as expected"),
     "exits_in_a_round": ("crashed", "the worker exited with code 3 during 'sample'"),
-    "hangs_in_a_round": ("timeout", "no answer to 'sample' within 8 s"),
+    "hangs_in_a_round": ("timeout", "no answer to 'sample' within 5 s"),
     "killed_while_stopped_in_a_round": ("crashed", "the worker was ended by SIGKILL (out of memory?) before 'load'"),
     "raises": ("error", "ArithmeticError: as expected"),
-    "hangs": ("timeout", "no answer to 'first_launch' within 8 s"),
+    "hangs": ("timeout", "no answer to 'first_launch' within 5 s"),
     "runs_out_of_memory": ("skipped", "Unable to allocate 2.00 GiB"),
     "dies_when_imported": ("unavailable", "probing it failed: the worker was ended by SIGSEGV during 'targets'"),
 }
