@@ -93,8 +93,8 @@ print((add().view("u4") == 2 * least.view("u4")).all(), mode()[AT] == before)
 @pytest.mark.parametrize(
     "backend",
     [
-        pytest.param(each, marks=getattr(pytest.mark, each))
-        for each in ("cpp", "openmp", "avx", "stdpar", "numba_cpu", "jax")
+        *(pytest.param(each, marks=getattr(pytest.mark, each)) for each in ("cpp", "openmp", "avx", "stdpar", "jax")),
+        pytest.param("numba_cpu", marks=[pytest.mark.numba_cpu, pytest.mark.slow]),  # it compiles for 10 s
     ],
 )
 @pytest.mark.parametrize("shape", [(2, 9), (9, 2)])
