@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from commands import run_python
-
-import py_backends as pb
 
 BACKENDS = ("python", "numpy", "cpp", "openmp", "avx", "stdpar", "mkl", "onednn")
 """Those that compute in the caller's process, and compile nothing there."""
@@ -87,23 +84,3 @@ print((add().view("u4") == 2 * least.view("u4")).all(), mode()[AT] == before)
 """
     finished = run_python("-c", BEGIN + FLUSHED + code)
     assert (finished.stderr, finished.stdout) == ("", "True True\n")
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    "backend",
-    [
-        *(pytest.param(each, marks=getattr(pytest.mark, each)) for each in ("cpp", "openmp", "avx", "stdpar", "jax")),
-        pytest.param("numba_cpu", marks=[pytest.mark.numba_cpu, pytest.mark.slow]),  # it compiles for 10 s
-    ],
-)
-@pytest.mark.parametrize("shape", [(2, 9), (9, 2)])
-def test_without_an_interior_there_are_no_steps(backend: str, shape: tuple[int, int]) -> None:
-    """None of these looks at a signal while it computes: they would not end today."""
-    u = np.arange(18, dtype=np.float32).reshape(shape)
-    for variant in ("lecture", "tuned", "rows_in_cache"):
-        try:
-            made = pb.heat(u, steps=10**12, backend=backend, variant=variant)
-        except (pb.BackendUnavailable, ValueError):  # not here, or without this variant
-            continue
-        np.testing.assert_array_equal(made, u)

@@ -1,4 +1,4 @@
-"""What the reference of `heat` promises: exact steps, what may overflow, and infinities that must spread."""
+"""What `heat` promises: exact steps, what may overflow, infinities that must spread, and no steps without an interior."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import py_backends as pb
 from py_backends import registry
 from py_backends.contract import Array
 from py_backends.results.check import check_output
@@ -106,3 +107,23 @@ def test_what_must_be_exchanged_is_no_more_than_rows_exchange() -> None:
         assert least is not None
         assert 0 < least <= 4 * 2 * min(n, m)
     assert HEAT.least_communication((4096, 4096, 0), np.dtype("float32"), 4) == 0
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "backend",
+    [
+        *(pytest.param(each, marks=getattr(pytest.mark, each)) for each in ("cpp", "openmp", "avx", "stdpar", "jax")),
+        pytest.param("numba_cpu", marks=[pytest.mark.numba_cpu, pytest.mark.slow]),  # it compiles for 10 s
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 9), (9, 2)])
+def test_without_an_interior_there_are_no_steps(backend: str, shape: tuple[int, int]) -> None:
+    """None of these looks at a signal while it computes: they would not end today."""
+    u = np.arange(18, dtype=np.float32).reshape(shape)
+    for variant in ("lecture", "tuned", "rows_in_cache"):
+        try:
+            made = pb.heat(u, steps=10**12, backend=backend, variant=variant)
+        except (pb.BackendUnavailable, ValueError):  # not here, or without this variant
+            continue
+        np.testing.assert_array_equal(made, u)
