@@ -1,4 +1,4 @@
-"""What `heat` promises: exact steps, what may overflow, infinities that must spread, and no steps without an interior."""
+"""What `heat` promises: exact steps, what may overflow, infinities that must spread, and no steps of nothing."""
 
 from __future__ import annotations
 
