@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from py_backends import __version__, commands
-from py_backends.commands import _outputs
+from py_backends.commands import _options, _outputs
 from py_backends.commands._options import Parser
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.ranks import launcher
@@ -77,6 +77,7 @@ def _run(arguments: list[str]) -> int:
         os.environ[launcher.TEMPLATE] = template
     try:
         with interruptible():
+            _options.take_sources(options)
             _outputs.check(options)
             code: int = options.run(options)
     except WrongRequest as error:

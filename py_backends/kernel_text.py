@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from py_backends import folders
 from py_backends.number_formats import FORMATS
 from py_backends.problem import Problem
 from py_backends.source_head import declarations, files_of, formats, includes
@@ -277,7 +278,12 @@ class KernelText:
 
     @property
     def place(self) -> str:
-        """Its path for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
+        """Its path for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package.
+
+        That of a source in a folder that was given by its path is this path.
+        """
+        if self.package and folders.brings(self.package):
+            return str(self.path)
         folder = f"kernels.{self.kernel}" if self.package is None else self.package
         return "/".join((*folder.split("."), self.variant, self.path.name))
 

@@ -1,5 +1,7 @@
 """Finds the plug-ins of other packages by their entry points, and checks them against the contract.
 
+A folder that is given by its path is a plug-in too (`folders`).
+
     [project.entry-points."py_backends"]            [project.entry-points."py_backends.kernels"]
     einsum = "py_backends_einsum"                   axpy = "py_backends_axpy"
 
@@ -27,6 +29,7 @@ from typing import Any
 import numpy as np
 
 import py_backends
+from py_backends import folders
 from py_backends.contract import Backend, Device, Ladder, Launch, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest
 from py_backends.limits import LARGEST_SIZE, whole_number
@@ -39,9 +42,11 @@ BACKENDS, KERNELS = "py_backends", "py_backends.kernels"
 _TAKEN: Mapping[str, Collection[str]] = {
     # The word for every name, and markers of pytest: those of a backend's tests are named as the backend.
     BACKENDS: {"all", "browser", "filterwarnings", "parametrize", "skip", "skipif", "timeout", "usefixtures", "xfail"},
-    # The word for every name, and what else there is in `py_backends`, where a kernel becomes a function.
+    # The word for every name, and what else there is in `py_backends`, where a kernel becomes a function. A command is
+    # mistaken for a kernel too easily.
     KERNELS: {"all", "kernels", "backends", "compare", "read", "BackendUnavailable",
-              *(module.name for module in pkgutil.iter_modules(py_backends.__path__))},
+              *(module.name for module in pkgutil.iter_modules(py_backends.__path__)),
+              *(module.name for module in pkgutil.iter_modules([f"{py_backends.__path__[0]}/commands"]))},
 }  # fmt: skip
 _OPTIONS = {"backend", "variant", "target", "threads", "out", "to"}
 """The options of the Python functions. No input of a kernel may have such a name."""
@@ -75,9 +80,14 @@ class Plugin:
         return f"{self.package} {self.version}"
 
     @property
+    def is_package(self) -> bool:
+        """Whether a package brings it, and not a folder that was given by its path."""
+        return not Path(self.package).is_absolute()
+
+    @property
     def fix(self) -> str:
         """The fix for any fault of it."""
-        return f"repair {self.package}, or pip uninstall {self.package}"
+        return f"repair {self.package}" + (f", or pip uninstall {self.package}" if self.is_package else "")
 
 
 def plugins(group: str, own: Collection[str]) -> list[Plugin]:
@@ -85,7 +95,9 @@ def plugins(group: str, own: Collection[str]) -> list[Plugin]:
 
     own: the project's own names, which no plug-in can replace.
     """
-    found = sorted(map(_plugin, importlib.metadata.entry_points(group=group)), key=attrgetter("name", "package"))
+    brought = map(_plugin, importlib.metadata.entry_points(group=group))
+    given = map(of_folder, filter(attrgetter("has_problem"), folders.every())) if group == KERNELS else ()
+    found = sorted((*brought, *given), key=attrgetter("name", "package"))
     taken = {*own, *_TAKEN[group]}
     checked = []
     for name, rivals in groupby(found, key=attrgetter("name")):
@@ -93,6 +105,11 @@ def plugins(group: str, own: Collection[str]) -> list[Plugin]:
         refusal = _refusal(name, taken, several)
         checked += [replace(plugin, refusal=plugin.refusal or refusal) for plugin in several]
     return checked
+
+
+def of_folder(folder: folders.Folder) -> Plugin:
+    """A kernel's folder as a plug-in: its path is the package, and its hash the version."""
+    return Plugin(folder.kernel, folder.module, str(folder.path), folder.digest, folder.path)
 
 
 def _plugin(entry: importlib.metadata.EntryPoint) -> Plugin:
@@ -118,7 +135,7 @@ def _refusal(name: str, taken: Collection[str], rivals: Sequence[Plugin]) -> str
         return f"{origins} {bring} the name {name!r}: names are of letters, digits and underscores, a letter first"
     if name in taken:
         return f"{origins} {bring} the name {name!r}, which py-backends has itself"
-    return f"{origins} bring the same name: only one can be installed" if len(rivals) > 1 else None
+    return f"{origins} bring the same name: only one can be there" if len(rivals) > 1 else None
 
 
 def _folder(package: str) -> Path | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,10 +101,11 @@ class Problem(ABC):
     """The names of those sizes of arrays that may not be 0."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
-    keywords of Python nor options of the Python functions. With a signature: a, b and so on, if no names are given."""
-    rule: ClassVar[str]
+    keywords of Python nor options of the Python functions. With a signature, if no names are given: those that
+    `reference` has, else a, b and so on."""
+    rule: ClassVar[str] = "componentwise"
     """How results are judged, one of `RULES`."""
-    rate: ClassVar[str]
+    rate: ClassVar[str] = "gbytes_per_second"
     """The usual rate of this kernel, one of `RATES`."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """The number formats that inputs may have, by their names in NumPy."""
@@ -113,10 +116,11 @@ class Problem(ABC):
     )
     """The dtype of the arithmetic by that of the inputs, where the two differ. Sources call it `Sum`. In sources in C++
     it is always as given here."""
-    in_place: ClassVar[bool]
+    in_place: ClassVar[bool] = False
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
-    """At which `compare` runs it: a size for each of `parameters`."""
+    """At which `compare` runs it: a size for each of `parameters`. With a signature, if none are given: those of the
+    arrays are equal, and all arrays have about 2^22 elements together."""
     by_default: ClassVar[bool] = False
     """Whether commands run it if no kernel is named. That is for few kernels: `--kernel all` takes every one."""
     edges: ClassVar[tuple[tuple[int, ...], ...]] = ()
@@ -138,10 +142,16 @@ class Problem(ABC):
             cls._parsed = Signature.parse(cls.signature)
             cls.dimensions = cls._parsed.dimensions
             *shapes, _ = cls._parsed.arrays
+            if named := _parameters_by_name(cls):
+                cls.reference = _with_inputs(cls.reference, len(shapes))  # type: ignore[method-assign]
+                if "inputs" not in cls.__dict__:
+                    cls.inputs = named[: len(shapes)]
             if "inputs" in cls.__dict__ and len(cls.inputs) != len(shapes):
                 raise WrongRequest(f"its inputs are {cls.inputs}, and its signature {cls.signature} has {len(shapes)}")
             if len(cls.inputs) != len(shapes):
                 cls.inputs = tuple(ascii_lowercase[: len(shapes)])
+            if not hasattr(cls, "default_sizes"):
+                cls.default_sizes = (*_usual_sizes(cls._parsed), *cls.numbers.values())
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -213,12 +223,13 @@ class Problem(ABC):
     def reference(self, inputs: Sequence[Array]) -> Reference:
         """The right answer for `inputs`, arrays of the shapes above and of one dtype.
 
-        A problem with `numbers` gets them behind the inputs.
+        A problem with `numbers` gets them behind the inputs. It may have a parameter for each input in place of one for
+        all, which then are the names of the inputs. An array alone stands for one of which every bit must agree.
         """
 
-    @abstractmethod
     def flops(self, sizes: Sequence[int]) -> int:
-        """Floating-point operations of one run."""
+        """Floating-point operations of one run; 0 where nobody counts them."""
+        return 0
 
     def bytes(self, sizes: Sequence[int], dtype: np.dtype[Any]) -> int:
         """The fewest bytes one run can move: every input, of `dtype`, read once, the output written once."""
@@ -243,5 +254,36 @@ class Problem(ABC):
         return None
 
     def work(self, sizes: Sequence[int]) -> int:
-        """A number that run time is about proportional to, for estimates."""
-        return max(1, self.flops(sizes))
+        """A number that run time is about proportional to, for estimates: operations, else bytes."""
+        return max(1, self.flops(sizes) or self.bytes(sizes, np.dtype(np.int8)))
+
+
+def _parameters_by_name(problem: type[Problem]) -> tuple[str, ...]:
+    """The parameters of a problem's own `reference` where it has one for each input; none where it has one for all."""
+    own = problem.__dict__.get("reference")
+    _, *names = inspect.signature(own).parameters if own else ("self", _ALL_INPUTS)
+    return () if names[:1] == [_ALL_INPUTS] else tuple(names)
+
+
+def _with_inputs(reference: Callable[..., Any], count: int) -> Callable[..., Reference]:
+    """A `reference` as the harness calls it, of one that has a parameter for each of so many inputs."""
+
+    def of_inputs(self: Problem, inputs: Sequence[Array], *numbers: int, **named: int) -> Reference:
+        answer = reference(self, *inputs[:count], *numbers, **named)
+        return answer if isinstance(answer, Reference) else Reference(np.asarray(answer))
+
+    return of_inputs
+
+
+def _usual_sizes(signature: Signature) -> tuple[int, ...]:
+    """Equal sizes at which all arrays have about `_ELEMENTS` elements together."""
+    least, most = 1, _ELEMENTS
+    while least < most:
+        size = (least + most + 1) // 2
+        elements = sum(math.prod(shape) for shape in signature.shapes((size,) * len(signature.dimensions)))
+        least, most = (size, most) if elements <= _ELEMENTS else (least, size - 1)
+    return (least,) * len(signature.dimensions)
+
+
+_ALL_INPUTS = "inputs"
+_ELEMENTS = 1 << 22

@@ -7,12 +7,14 @@ only if a request names something that is not the project's own, or asks for eve
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from py_backends import plugins
+from py_backends import folders, plugins
 from py_backends.contract import Backend, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
 from py_backends.kernel_text import KernelText
@@ -90,6 +92,45 @@ def usual_kernels() -> list[str]:
 def promised_kernels() -> list[str]:
     """Every kernel that is declared, even by a broken plug-in. This imports no plug-in."""
     return sorted({*_own_kernels(), *(plugin.name for plugin in kernel_plugins())})
+
+
+def kernel_named(name: Any) -> Any:
+    """The name of a kernel that is given by its name, or by the path of its folder, which is known from then on.
+
+    Raises WrongRequest, with one line, for a folder that is no kernel's, or whose name is taken.
+    """
+    if not folders.is_path(name):
+        return name
+    _add(folders.kernel_at(name))
+    made = next(plugin for plugin in kernel_plugins() if plugin.folder == Path(name).resolve())
+    if made.refusal is not None:
+        raise WrongRequest(made.refusal)
+    return made.name
+
+
+def given_as(kernel: str) -> str:
+    """What names a kernel in another process too: the path of its folder where it was given by that, else its name."""
+    plugin = kernel_plugin(kernel)
+    return kernel if plugin is None or plugin.is_package else plugin.package
+
+
+def add_sources(path: str | os.PathLike[str], kernel: str) -> None:
+    """Take the sources in a folder for further ones of a kernel: BACKEND.*, as the variant that the folder is named.
+
+    Raises WrongRequest, with one line, for an unknown kernel, or a folder that has no source of any backend.
+    """
+    known(kernel, kernel_names(), "kernel")
+    folder = folders.sources_at(path, kernel)
+    if not any(folder.sources(backend) for backend in backend_names()):
+        raise WrongRequest(f"{path} has no source: a file is named after its backend, such as openmp.cpp")
+    _add(folder)
+
+
+def _add(folder: folders.Folder) -> None:
+    """Add a folder. What was found before is looked for anew where its contents are others."""
+    if folders.add(folder):
+        for found in (kernel_plugins, problem, kernel_texts, variant_names, _brought_problem):
+            found.cache_clear()
 
 
 @cache
@@ -212,6 +253,9 @@ def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]
             variant = path.parent.name
             if variant.isidentifier() and not variant.startswith("_"):
                 files.setdefault(variant, (path, package))
+    for folder in folders.every():
+        for path in folder.sources(backend) if folder.kernel == kernel and not folder.has_problem else ():
+            files[folder.path.name] = path, folder.module
     first = {"tuned": 0, "lecture": 1}  # steps between the two run only on request
     return dict(sorted(files.items(), key=lambda item: first.get(item[0], len(first))))
 

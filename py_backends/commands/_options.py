@@ -50,6 +50,19 @@ def add(parser: argparse.ArgumentParser, *names: str, **defaults: Any) -> None:
         default = defaults.get(name, _IN_WORDS.get(name, how.get("default")))
         shown = {"help": how["help"].format(default), "default": None if name in _IN_WORDS else default}
         parser.add_argument(f"--{name}", **how | shown)
+        if name == "kernel":
+            what = "a folder with further sources of the kernel, such as openmp.cpp (repeatable)"
+            parser.add_argument("--sources", type=Path, metavar="FOLDER", action="append", default=[], help=what)
+
+
+def take_sources(options: argparse.Namespace) -> None:
+    """Make the sources of --sources known. Raises WrongRequest where it is not clear whose they are."""
+    for folder in getattr(options, "sources", ()):
+        from py_backends import registry
+
+        if not options.kernel or len(options.kernel) != 1:
+            raise WrongRequest("--sources has sources of one kernel: name it by --kernel")
+        registry.add_sources(folder, *options.kernel)
 
 
 def names_in(text: str) -> list[str]:
@@ -58,6 +71,16 @@ def names_in(text: str) -> list[str]:
     if not all(names):
         raise argparse.ArgumentTypeError(f"names are separated by single commas, not as in {text!r}")
     return list(dict.fromkeys(names))
+
+
+def kernels_in(text: str) -> list[str]:
+    """Parse names of kernels, and paths of their folders, separated by commas."""
+    from py_backends import registry
+
+    try:
+        return list(dict.fromkeys(map(registry.kernel_named, names_in(text))))
+    except WrongRequest as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
@@ -107,7 +130,7 @@ def _launcher(text: str) -> str:
 _size = partial(whole_number, least=1, most=LARGEST_SIZE)
 _names: Any = {"type": names_in, "metavar": "NAMES", "help": "names, separated by commas, or all (default: {})"}
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "kernel": _names,
+    "kernel": {**_names, "type": kernels_in, "help": "names, or paths of folders, separated by commas (default: {})"},
     "backend": _names,
     "target": _names,
     "variant": _names,

@@ -64,6 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             help=f"{what}: a list separated by commas, repeatable; all where there is none",
         )
     group.addoption(
+        "--sources", type=Path, metavar="FOLDER", action="append", default=[], help="further sources of the kernel"
+    )
+    group.addoption(
         "--case", metavar="NAME", help="the case of that name; in a kind without it, all whose names contain it"
     )
     for extent in Extent:
@@ -100,6 +103,12 @@ def pytest_configure(config: pytest.Config) -> None:
         _or_usage_error("--require-backend: ", partial(registry.known_backend, name))
     if file := config.getoption("--conformance-json"):
         _or_usage_error("--conformance-json: ", partial(check_writable, file))
+    kernels = config.getoption("--kernel")
+    _or_usage_error("", lambda: kernels.__setitem__(slice(None), map(registry.kernel_named, kernels)))
+    for folder in config.getoption("--sources"):
+        if len(kernels) != 1:
+            raise pytest.UsageError("--sources has sources of one kernel: name it by --kernel")
+        _or_usage_error("", partial(registry.add_sources, folder, *kernels))
     selection = Selection(
         **{f"{name}s": tuple(config.getoption(f"--{name}")) for name in _LISTS},
         case=config.getoption("--case"),

@@ -45,6 +45,8 @@ class Request:
     def __post_init__(self) -> None:
         for what in ("kernels", "backends", "targets", "variants", "dtypes"):
             object.__setattr__(self, what, _names(what, getattr(self, what)))
+        if self.kernels is not None:
+            object.__setattr__(self, "kernels", [registry.kernel_named(name) for name in self.kernels])
         for name in self.kernels or ():
             registry.known(name, [*_all_kernels(), ALL], "kernel")
         for name in self.backends or ():
@@ -77,6 +79,7 @@ class Request:
     def settings(self) -> dict[str, Any]:
         """The request in values of JSON, as the results hold it. `resume` makes the same request from it."""
         names = {each: getattr(self, each) for each in ("kernels", "backends", "targets", "variants", "dtypes")}
+        names["kernels"] = None if self.kernels is None else [registry.given_as(name) for name in self.kernels]
         shapes = {
             kernel: [[operator.index(size) for size in sizes] for sizes in given]
             for kernel, given in self.shapes.items()

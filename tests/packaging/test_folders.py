@@ -1,0 +1,187 @@
+"""Kernels in folders of anybody's: named by their paths, without a package. Each fault of one is one clear line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run_python
+
+import py_backends as pb
+from py_backends import folders, registry
+from py_backends.errors import BrokenKernel, WrongRequest
+from py_backends.harness.request import Request
+
+PROBLEM = """
+import numpy as np
+from py_backends.contract import Problem, Reference
+
+class Axpy(Problem):
+    name = "axpy"
+    signature = "(1),(n),(n)->(n)"
+
+    def reference(self, alpha, x, y):
+        u = np.finfo(x.dtype).eps / 2
+        alpha, x, y = (each.astype(np.float64) for each in (alpha, x, y))
+        return Reference(alpha * x + y, 4 * u * (abs(alpha * x) + abs(y)))
+
+PROBLEM = Axpy()
+"""
+IN_NUMPY = """
+import numpy as np
+
+def axpy(alpha, x, y, z, n):
+    np.multiply(alpha, x, out=z)
+    z += y
+"""
+IN_OPENCL = """// axpy
+// ---
+// Work items: n, in groups of 256
+kernel void axpy(global const T* alpha, global const T* x, global const T* y, global T* z, long n) {
+  const long i = get_global_id(0);
+  if (i < n) z[i] = alpha[0] * x[i] + y[i];
+}
+"""
+
+
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test adds is known in it alone."""
+    monkeypatch.setenv(folders.VARIABLE, "")
+    caches = registry.kernel_plugins, registry.problem, registry.kernel_texts, registry.variant_names
+    yield
+    folders._known.clear()
+    for each in (*caches, registry._brought_problem):
+        each.cache_clear()
+
+
+@pytest.fixture
+def axpy(tmp_path: Path) -> Path:
+    return made(tmp_path / "axpy", {"problem.py": PROBLEM, "lecture/numpy.py": IN_NUMPY})
+
+
+def made(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_folder_is_a_kernel_on_the_command_line(axpy: Path, tmp_path: Path) -> None:
+    """Beside a kernel that is here. Rows of the results say whose it is, and a hash of what it holds."""
+    results = tmp_path / "results.json"
+    options = "--kernel", "vecadd,./axpy", "--shape", "axpy=1009", "--backend", "numpy", "--budget", "3"
+    run = run_python("-m", "py_backends", "compare", *options, "--json", results, cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    report = json.loads(results.read_text())
+    assert {(row["kernel"], row["status"]) for row in report["rows"]} == {("vecadd", "ok"), ("axpy", "ok")}
+    assert report["machine"]["packages"][str(axpy)] == folders.kernel_at(axpy).digest
+    assert report["request"]["kernels"] == ["vecadd", str(axpy)], "so that another process can resume it"
+
+
+@pytest.mark.opencl
+def test_its_sources_run_in_other_models(axpy: Path, tmp_path: Path) -> None:
+    made(axpy, {"lecture/opencl.cl": IN_OPENCL})
+    options = "--kernel", axpy, "--backend", "opencl", "--quick", "--kind", "shapes"
+    run = run_python("-m", "pytest", "-q", "--pyargs", "py_backends.conformance", *options, cwd=tmp_path)
+    assert run.returncode == 0, run.stdout
+    assert " passed" in run.stdout
+
+
+def test_a_folder_of_sources_is_a_variant_of_a_kernel(tmp_path: Path) -> None:
+    made(tmp_path / "mine", {"numpy.py": "import numpy as np\n\ndef vecadd(a, b, c, n):\n    np.add(b, a, out=c)\n"})
+    options = "--kernel", "vecadd", "--sources", "mine", "--variant", "mine", "--backend", "numpy", "--budget", "2"
+    run = run_python("-m", "py_backends", "compare", *options, cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "mine" in run.stdout
+
+
+@pytest.mark.usefixtures("forgotten")
+class TestProblem:
+    def test_it_says_its_signature_and_its_answer_alone(self, axpy: Path) -> None:
+        problem = registry.problem(registry.kernel_named(axpy))
+        assert problem.inputs == ("alpha", "x", "y"), "as its reference names them"
+        assert (problem.rule, problem.rate, problem.flops((5,))) == ("componentwise", "gbytes_per_second", 0)
+        (n,) = problem.default_sizes
+        assert 2 * n + n + 1 <= 1 << 22 < 3 * (n + 1) + 1
+        assert problem.work((10,)) < problem.work((20,))
+
+    def test_an_array_alone_is_right_in_every_bit(self, tmp_path: Path) -> None:
+        body = PROBLEM.replace("return Reference(alpha * x + y, 4 * u * (abs(alpha * x) + abs(y)))", "return x")
+        problem = registry.problem(registry.kernel_named(made(tmp_path / "axpy", {"problem.py": body})))
+        reference = problem.reference([np.ones(1), np.ones(3), np.ones(3)])
+        assert (reference.value.tolist(), reference.bound) == ([1, 1, 1], None)
+
+    def test_after_a_change_nothing_is_stale(self, axpy: Path) -> None:
+        """As in a notebook, where one process sees many versions."""
+        assert "n" in registry.problem(registry.kernel_named(axpy)).dimensions
+        made(axpy, {"problem.py": PROBLEM.replace("(1),(n),(n)->(n)", "(1),(m),(m)->(m)")})
+        assert registry.problem(registry.kernel_named(axpy)).dimensions == ("m",)
+
+    def test_python_takes_paths_too(self, axpy: Path) -> None:
+        assert Request(kernels=[axpy]).kernels == ["axpy"]
+        alpha, x = np.full(1, 2, np.float32), np.arange(4, dtype=np.float32)
+        np.testing.assert_array_equal(pb.axpy(alpha, x, x, backend="numpy"), 3 * x)
+
+
+FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "there is none": (lambda folder: folder / "nothing", "is no folder"),
+    "no problem": (lambda folder: made(folder / "axpy", {"lecture/numpy.py": IN_NUMPY}), "has no problem.py"),
+    "no identifier": (lambda folder: made(folder / "my-axpy", {"problem.py": PROBLEM}), "letters, digits"),
+    "a kernel that is here": (lambda folder: made(folder / "matmul", {"problem.py": PROBLEM}), "has itself"),
+    "a function": (lambda folder: made(folder / "compare", {"problem.py": PROBLEM}), "has itself"),
+    "a command": (lambda folder: made(folder / "sweep", {"problem.py": PROBLEM}), "has itself"),
+}
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_folder_that_cannot_be_a_kernel_is_one_line(fault: str, tmp_path: Path) -> None:
+    make, words = FAULTS[fault]
+    with pytest.raises(WrongRequest, match=words) as raised:
+        registry.kernel_named(make(tmp_path))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_two_folders_of_one_name_are_refused(tmp_path: Path) -> None:
+    registry.kernel_named(made(tmp_path / "one" / "axpy", {"problem.py": PROBLEM}))
+    with pytest.raises(WrongRequest, match="the same name"):
+        registry.kernel_named(made(tmp_path / "other" / "axpy", {"problem.py": PROBLEM}))
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("name", ["out", "threads"])
+def test_an_input_with_the_name_of_an_option_is_a_fault_of_the_folder(name: str, tmp_path: Path) -> None:
+    body = PROBLEM.replace("alpha, x, y)", f"alpha, x, {name})", 1)
+    with pytest.raises(BrokenKernel, match=f"{name!r}, which is a word of Python or of the functions"):
+        registry.problem(registry.kernel_named(made(tmp_path / "axpy", {"problem.py": body})))
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"problem.py": PROBLEM}, "name it by --kernel"),
+        ({"readme.md": "nothing"}, "named after its backend"),
+    ],
+)
+def test_a_folder_without_sources_is_one_line(files: dict[str, str], words: str, tmp_path: Path) -> None:
+    with pytest.raises(WrongRequest, match=words):
+        registry.add_sources(made(tmp_path / "mine", files), "vecadd")
+
+
+@pytest.mark.parametrize("kernel", ["", "--kernel vecadd,dot"])
+def test_sources_are_of_one_kernel(kernel: str, tmp_path: Path) -> None:
+    run = run_python("-m", "py_backends", "compare", "--sources", tmp_path, *kernel.split())
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert "name it by --kernel" in run.stderr
+
+
+def test_a_path_has_a_separator() -> None:
+    paths = "./axpy", "..", Path("axpy")
+    assert all(map(folders.is_path, paths))
+    assert not any(map(folders.is_path, ("axpy", 3)))
