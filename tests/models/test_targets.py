@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -243,9 +242,10 @@ class TestAvx:
             ("matmul", "tuned"): tuple(name for name in tuned.dtypes if name in NARROW),
             ("attention", "tuned"): ("bfloat16",),
         }
-        for kernel, variant in itertools.product(registry.kernel_names(), ("tuned", "lecture")):
-            text = registry.kernel_texts(kernel, "avx")[variant]
-            assert registry.dtypes(text, amx) == taken.get((kernel, variant), ())
+        for text in (
+            text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "avx").values()
+        ):
+            assert registry.dtypes(text, amx) == taken.get((text.kernel, text.variant), ())
         assert all(other.dtypes is None for other in others)
 
     def test_what_the_cpu_lacks_needs_another(self, targets: Callable[..., list[Target]]) -> None:
@@ -304,10 +304,11 @@ class TestNumba:
             ("amx", True, True),
             ("cpu", True, True),
         ]
-        for kernel, variant in itertools.product(registry.kernel_names(), ("tuned", "lecture")):
-            text = registry.kernel_texts(kernel, "numba_cpu")[variant]
+        texts = (registry.kernel_texts(kernel, "numba_cpu") for kernel in registry.kernel_names())
+        for text in (text for of_kernel in texts for text in of_kernel.values()):
             narrow = tuple(name for name in text.dtypes if name in NARROW)
-            assert registry.dtypes(text, amx) == (narrow if (kernel, variant) == ("matmul", "tuned") else ())
+            on_tiles = (text.kernel, text.variant) == ("matmul", "tuned")
+            assert registry.dtypes(text, amx) == (narrow if on_tiles else ())
             assert registry.dtypes(text, other) == registry.dtypes(text)
 
     @pytest.mark.parametrize("missing", AMX)
