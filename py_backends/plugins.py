@@ -3,7 +3,7 @@
 A folder that is given by its path is a plug-in too (`folders`).
 
     [project.entry-points."py_backends"]            [project.entry-points."py_backends.kernels"]
-    einsum = "py_backends_einsum"                   axpy = "py_backends_axpy"
+    einsum = "py_backends_einsum"                   axpy = "axpy"
 
 The package of a backend has a class `Backend`, and sources in its folder as `kernels/KERNEL/VARIANT/NAME.*`. That of a
 kernel has `problem.py` with `PROBLEM`, and sources as `VARIANT/BACKEND.*`. Finding them imports nothing. Any fault of a
@@ -95,8 +95,9 @@ def plugins(group: str, own: Collection[str]) -> list[Plugin]:
 
     own: the project's own names, which no plug-in can replace.
     """
-    brought = map(_plugin, importlib.metadata.entry_points(group=group))
-    given = map(of_folder, filter(attrgetter("has_problem"), folders.every())) if group == KERNELS else ()
+    given = [of_folder(each) for each in folders.every() if each.has_problem] if group == KERNELS else []
+    named = {plugin.name for plugin in given}  # whoever gives a folder's path means that one
+    brought = [_plugin(each) for each in importlib.metadata.entry_points(group=group) if each.name not in named]
     found = sorted((*brought, *given), key=attrgetter("name", "package"))
     taken = {*own, *_TAKEN[group]}
     checked = []
