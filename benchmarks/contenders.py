@@ -148,10 +148,6 @@ READ = Contender("read ceiling", READS, "avx")
 COPIED = Contender("copy ceiling", STREAMED_COPIES, "avx")
 DEVICE_COPY = Contender("device copy", COPIES, "cuda")
 DEVICE_PEAK = Contender("device peak", MULTIPLY_ADDS, "cuda")
-_HELD_TO_AVX2 = (("OPENBLAS_CORETYPE", "Haswell"),)
-_ONEDNN_3_2 = (("PY_BACKENDS_ONEDNN", "build/onednn-3.2/lib/libdnnl.so.3"),)
-"""An older oneDNN, which multiplied bfloat16 faster at n = 512. `make benchmarks` installs it outside the environment:
-both wheels have files of the same names."""
 
 
 def end_to_end(contender: Contender) -> Contender:

@@ -19,17 +19,17 @@ def goals(
     threads: int | None = None,
 ) -> list[Goal]:
     """All goals, at these sizes of square matrices and with vectors of so many elements where they are to be large."""
-    return [
+    found = [
         goal
         for kernel in kernels or registry.kernel_names()
         for group in _groups(kernel)
-        for dtype in dtypes
-        if dtype in group.dtypes
+        for dtype in group.chosen(dtypes)
         for line in group.lines
         for goal in line.goals(
             Conditions(kernel, dtype, None if group.on_gpus else threads), group.sizes(Scale(sizes, elements))
         )
     ]
+    return [goal for at, goal in enumerate(found) if goal not in found[:at]]  # two lines may choose one of few sizes
 
 
 def _groups(kernel: str) -> Iterator[Group]:

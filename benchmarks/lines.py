@@ -89,7 +89,7 @@ largest = partial(only, wanted=())
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the tables below: the goals of one contender, in each of these number formats.
+    """The goals of one contender, in each of these number formats.
 
     against, what, ratio: as in `Goal`, whose comparisons are with the fastest of these.
     at: where, of the sizes that there are.
@@ -130,9 +130,16 @@ class Group:
 
     sizes: by the scale.
     on_gpus: whether the number of threads does not matter.
+    one_dtype: whether the first of its number formats that is asked for stands for all.
     """
 
     lines: Sequence[Line]
     dtypes: Sequence[str]
     sizes: Callable[[Scale], Sequence[Size]]
     on_gpus: bool = False
+    one_dtype: bool = False
+
+    def chosen(self, dtypes: Sequence[str]) -> list[str]:
+        """Those of the number formats that it is measured in."""
+        found = [dtype for dtype in dtypes if dtype in self.dtypes]
+        return found[:1] if self.one_dtype else found

@@ -36,6 +36,7 @@ _LINES = (
 )
 _ON_GPUS = (Line(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, vectors),)
 GOALS = (
-    Group(_LINES, ("float32", *NARROW), lambda scale: [scale.elements]),
+    Group(_LINES, WIDE, lambda scale: [scale.elements], one_dtype=True),
+    Group(_LINES, NARROW, lambda scale: [scale.elements]),
     Group(_ON_GPUS, WIDE, lambda scale: [scale.elements_on_gpus], on_gpus=True),
 )

@@ -50,9 +50,10 @@ class CountingCommunicator(mpi.Communicator):
 
     def Create_cart(self, dims: Sequence[int]) -> _Grid:  # noqa: N802  # MPI's name
         """Made once for each grid, and kept: MPI has some 2,000 communicators."""
-        if tuple(dims) not in self._grids:
-            self._grids[tuple(dims)] = _Grid(self, tuple(dims))
-        return self._grids[tuple(dims)]
+        grid = mpi.check_grid(dims, self.size)
+        if grid not in self._grids:
+            self._grids[grid] = _Grid(self, grid)
+        return self._grids[grid]
 
     def carry_out(self, exchange: Exchange, *buffers: Any) -> None:
         with self._counted(exchange.sent(self.rank)):
@@ -78,7 +79,6 @@ class CountingCommunicator(mpi.Communicator):
 class _Grid(mpi.Grid):
     def __init__(self, ranks: CountingCommunicator, dims: tuple[int, ...]) -> None:
         self._ranks, self._made = ranks, ranks.mpi.Create_cart(dims)
-        self.coords = tuple(self._made.coords)
         self._subs: dict[tuple[bool, ...], CountingCommunicator] = {}
 
     def Sub(self, remain_dims: Sequence[bool]) -> CountingCommunicator:  # noqa: N802  # MPI's name

@@ -20,6 +20,8 @@ from py_backends.ranks.traffic import Round, Traffic
 if TYPE_CHECKING:
     from py_backends.ranks.interface import MPI
 
+PROC_NULL = -1
+"""No rank: nothing is sent there, and nothing comes."""
 _OF_BYTES = {1: "BYTE", 2: "UINT16_T", 4: "UINT32_T", 8: "UINT64_T"}
 """The names of MPI's types by the bytes of an element. Values do not matter for moving, and MPI has no bfloat16."""
 
@@ -38,11 +40,11 @@ class Exchange(ABC):
 
     @abstractmethod
     def sent(self, rank: int) -> int:
-        """What a rank sends to others."""
+        """What the rank that calls it sends to others."""
 
     @abstractmethod
     def traffic(self, rank: int) -> Traffic:
-        """What a rank does, by MPICH's algorithm."""
+        """What the rank that calls it does, by MPICH's algorithm."""
 
     @abstractmethod
     def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
@@ -67,11 +69,11 @@ class Allgatherv(Exchange):
         from py_backends.ranks.interface import MPI
 
         block, whole = buffers
-        own = MPI.IN_PLACE if self.in_place else [as_bytes(block), MPI.BYTE]
+        own = MPI.IN_PLACE if self.in_place else [_as_bytes(block), MPI.BYTE]
         if len(set(self.blocks)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
-            line.Allgather(own, [as_bytes(whole), self.blocks[0], MPI.BYTE])
+            line.Allgather(own, [_as_bytes(whole), self.blocks[0], MPI.BYTE])
         else:
-            line.Allgatherv(own, [as_bytes(whole), list(self.blocks), MPI.BYTE])  # a pair would be counts and places
+            line.Allgatherv(own, [_as_bytes(whole), list(self.blocks), MPI.BYTE])  # a pair would be counts and places
 
 
 @dataclass(frozen=True)
@@ -158,18 +160,19 @@ class Sendrecv(Exchange):
         return 0 if self.dest == rank else self.size
 
     def traffic(self, rank: int) -> Traffic:
-        most = max(self.size, self.coming)
-        return Traffic((Round(most),)) if most else Traffic()
+        """A message of no bytes takes its time too, and the rank waits for it."""
+        others = {self.dest, self.source} - {rank, PROC_NULL}
+        return Traffic((Round(max(self.size, self.coming)),)) if others else Traffic()
 
     def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
         from py_backends.ranks.interface import MPI
 
-        going, coming = map(as_bytes, buffers)
-        dest, source = (MPI.PROC_NULL if rank < 0 else rank for rank in (self.dest, self.source))
+        going, coming = map(_as_bytes, buffers)
+        dest, source = (MPI.PROC_NULL if rank == PROC_NULL else rank for rank in (self.dest, self.source))
         line.Sendrecv(going, dest, recvbuf=coming, source=source)
 
 
-def as_bytes(array: Array) -> Array:
+def _as_bytes(array: Array) -> Array:
     """The same memory without its number format, of which MPI knows not every one.
 
     Raises ValueError for an array that is not in one piece.

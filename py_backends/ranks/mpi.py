@@ -1,7 +1,8 @@
 """MPI as the sources of kernels see it: a communicator with mpi4py's names and arguments for buffers.
 
 A launch carries its calls out; `predict` only records them, in a process that is no rank: nothing here imports MPI.
-Buffers are arrays in one piece. Their number formats do not matter to MPI where it only moves them.
+Buffers are arrays in one piece, without MPI's types and places: an array, an array with counts, an array with parts.
+Where MPI only moves them, they may have any number format. A launch raises ValueError for what is not in one piece.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from py_backends.ranks import exchanges
-from py_backends.ranks.exchanges import Subarray
+from py_backends.ranks.exchanges import PROC_NULL, Subarray
 
 IN_PLACE = "IN_PLACE"
-"""In place of a buffer that is sent: it lies in its place in the one that receives."""
-PROC_NULL = -1
-"""No rank: nothing is sent there, and nothing comes."""
+"""For `Allgatherv`, in place of the block that is sent: it lies in its place in the buffer that receives."""
 SUM = "SUM"
 """The operation that adds."""
 
@@ -47,7 +46,10 @@ class Communicator(ABC):
 
     @abstractmethod
     def Create_cart(self, dims: Sequence[int]) -> Grid:  # noqa: N802  # MPI's names, here and below
-        """The ranks in a grid of so many along each dimension. The last dimension is the fastest."""
+        """The ranks in a grid of so many along each dimension, all of them. The last dimension is the fastest.
+
+        Raises ValueError for a grid of more or fewer places than ranks.
+        """
 
     @abstractmethod
     def carry_out(self, exchange: exchanges.Exchange, *buffers: Any) -> None:
@@ -63,7 +65,12 @@ class Communicator(ABC):
         self.carry_out(exchanges.Allgatherv(blocks, in_place=_is_in_place(sendbuf)), sendbuf, whole)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: str = SUM) -> None:  # noqa: N802
-        """Combine the elements of all ranks one by one, and leave the results with every rank."""
+        """Combine the elements of all ranks one by one, and leave the results with every rank.
+
+        sendbuf, recvbuf: arrays of one shape, of a number format that MPI adds, which bfloat16 and float16 are not.
+        op: `SUM`. Raises ValueError for another.
+        """
+        _check(op)
         self.carry_out(exchanges.Allreduce(self.size, sendbuf.nbytes, op), sendbuf, recvbuf)
 
     def Alltoallw(self, sendbuf: tuple[Any, Sequence[Subarray]], recvbuf: tuple[Any, Sequence[Subarray]]) -> None:  # noqa: N802
@@ -79,13 +86,18 @@ class Communicator(ABC):
     def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: str = SUM) -> None:  # noqa: N802
         """Combine the elements of all ranks one by one, and leave each rank its share of the results.
 
-        recvcounts: the elements of each rank's share.
+        recvcounts: the elements of each rank's share, of which `recvbuf` is this rank's. Else as `Allreduce`.
         """
+        _check(op)
         shares = tuple(count * sendbuf.itemsize for count in recvcounts)
         self.carry_out(exchanges.Reduce_scatter(shares, op), sendbuf, recvbuf)
 
     def Sendrecv(self, sendbuf: Any, dest: int, *, recvbuf: Any, source: int) -> None:  # noqa: N802
-        """Send one rank an array, and receive one from another, or the same, at the same time."""
+        """Send one rank an array, and receive one from another, or the same, at the same time.
+
+        dest, source: `PROC_NULL` for none.
+        recvbuf: an array as large as the one that comes.
+        """
         sent, received = (
             0 if rank == PROC_NULL else buffer.nbytes for rank, buffer in ((dest, sendbuf), (source, recvbuf))
         )
@@ -93,16 +105,23 @@ class Communicator(ABC):
 
 
 class Grid(ABC):
-    """Ranks in a grid.
-
-    coords: this rank's place along each dimension.
-    """
-
-    coords: tuple[int, ...]
+    """Ranks in a grid."""
 
     @abstractmethod
     def Sub(self, remain_dims: Sequence[bool]) -> Communicator:  # noqa: N802
         """The ranks that differ from this one in the dimensions that remain, and in no other."""
+
+
+def _check(op: str) -> None:
+    if op != SUM:
+        raise ValueError(f"ranks combine numbers by SUM, not by {op!r}")
+
+
+def check_grid(dims: Sequence[int], ranks: int) -> tuple[int, ...]:
+    """The dimensions of a grid. Raises ValueError unless it has a place for each rank, and no other."""
+    if math.prod(dims) != ranks:
+        raise ValueError(f"a grid of {' x '.join(map(str, dims))} has not {ranks} places")
+    return tuple(dims)
 
 
 def _is_in_place(sendbuf: Any) -> bool:

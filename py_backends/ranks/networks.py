@@ -60,8 +60,6 @@ class Network:
 
     def parts(self, each: Round) -> dict[str, Estimate]:
         """The seconds of rounds of messages, by what they depend on."""
-        if not each.size:
-            return {}
         byte = at(self.seconds_a_byte, each.size / each.messages)
         longer = (
             max(0.0, 1 - byte.value * each.size / each.messages / self.overhead.value) if each.messages > 1 else 0.0

@@ -66,7 +66,7 @@ def record(kernel: Distributed, rank: int, ranks: int, sizes: tuple[int, ...]) -
 
     try:
         getattr(kernel.text, kernel.problem.name)(_Recorder(rank, ranks, recorded), local, *arrays, *sizes)
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise WrongRequest(
             f"the source of {kernel.problem.name} for mpi cannot be followed without its arrays: {error}"
         ) from error
@@ -148,7 +148,7 @@ class _Recorder(mpi.Communicator):
         return self.recorded.array(tuple(shape), np.dtype(dtype))
 
     def Create_cart(self, dims: Sequence[int]) -> _Grid:  # noqa: N802  # MPI's name
-        return _Grid(self, tuple(dims))
+        return _Grid(self, mpi.check_grid(dims, self.size))
 
     def carry_out(self, exchange: Exchange, *buffers: Any) -> None:
         self.recorded.events.append(exchange.traffic(self.rank))
@@ -158,11 +158,11 @@ class _Recorder(mpi.Communicator):
 class _Grid(mpi.Grid):
     def __init__(self, ranks: _Recorder, dims: tuple[int, ...]) -> None:
         self._ranks, self._dims = ranks, dims
-        self.coords = tuple(int(place) for place in np.unravel_index(ranks.rank, dims))
+        self._coords = tuple(int(place) for place in np.unravel_index(ranks.rank, dims))
 
     def Sub(self, remain_dims: Sequence[bool]) -> _Recorder:  # noqa: N802  # MPI's name
         rank, size, first = 0, 1, 0
-        for place, along, remains in zip(self.coords, self._dims, remain_dims, strict=True):
+        for place, along, remains in zip(self._coords, self._dims, remain_dims, strict=True):
             first = first * along + (0 if remains else place)
             if remains:
                 rank, size = rank * along + place, size * along

@@ -65,8 +65,12 @@ def seconds(kernel: Distributed, ranks: int, sizes: tuple[int, ...], network: Ne
     folder.mkdir()
     for rank in range(ranks):
         found = record(kernel, rank, ranks, sizes).exchanges
-        calls = [_words(each, first if among < ranks else -1) for first, among, each in found]
-        lines = [f"{len(list(equal))} {words}\n" for words, equal in groupby(calls)]
+        # On a part of the ranks each call is a line, since all ranks have to make as many communicators.
+        calls = [
+            (at if among < ranks else -1, _words(each, first if among < ranks else -1))
+            for at, (first, among, each) in enumerate(found)
+        ]
+        lines = [f"{len(list(equal))} {words}\n" for (_, words), equal in groupby(calls)]
         (folder / str(rank)).write_text("".join(lines))
     platform, hosts = folder / "platform.xml", folder / "hosts"
     platform.write_text(_platform(ranks, network))

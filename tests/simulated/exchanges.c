@@ -113,8 +113,8 @@ static void run(const exchange *each) {
     } else if (!strcmp(each->kind, "spread")) {
       spread(each, rank);
     } else {
-      MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->dest, 0, each->to, each->coming, MPI_BYTE, each->source, 0, each->line,
-                   MPI_STATUS_IGNORE);
+      MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->dest, 0, each->to, each->coming, MPI_BYTE, each->source, 0,
+                   each->line, MPI_STATUS_IGNORE);
     }
   }
 }

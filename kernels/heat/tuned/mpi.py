@@ -34,16 +34,16 @@ def needs(rank, ranks, widths, m, n, steps):
 
 
 def heat(ranks, local, u, c, m, n, steps):
-    rows = steps_of_call(ranks.size, m, steps)
+    more = steps_of_call(ranks.size, m, steps)
     before = ranks.rank - 1 if 0 < ranks.rank < m else PROC_NULL
     after = ranks.rank + 1 if ranks.rank + 1 < min(m, ranks.size) else PROC_NULL
     other = ranks.empty(c.shape, c.dtype)
     if steps == 0:
         c[...] = u
-    calls = -(-steps // rows)
+    calls = -(-steps // more)
     for left in reversed(range(calls)):
-        ranks.Sendrecv(u[rows : 2 * rows], dest=before, recvbuf=u[-rows:], source=after)
-        ranks.Sendrecv(u[-2 * rows : -rows], dest=after, recvbuf=u[:rows], source=before)
+        ranks.Sendrecv(u[more : 2 * more], dest=before, recvbuf=u[-more:], source=after)
+        ranks.Sendrecv(u[-2 * more : -more], dest=after, recvbuf=u[:more], source=before)
         target = other if left % 2 else c
         local(u, target, steps=steps * (calls - left) // calls - steps * (calls - left - 1) // calls)
         u = target
