@@ -32,7 +32,7 @@ from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
 from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder
 from py_backends.ranks.layout import Distributed
-from py_backends.ranks.mpi import PROC_NULL, Communicator, Create_subarray
+from py_backends.ranks.mpi import PROC_NULL, Communicator, Create_subarray, check_grid
 from py_backends.ranks.outline import record
 
 pytestmark = pytest.mark.mpi
@@ -133,6 +133,19 @@ class TestExchanges:
         (exchange,) = ranks.exchanges
         assert exchange.sent(1) == sent
         assert sum(each.size for each in exchange.traffic(1).rounds) == 20, "it waits for what comes"
+
+    def test_an_empty_message_takes_its_time(self) -> None:
+        """A rank without a share still waits for what comes: it was free in predictions."""
+        assert len(exchanges.Sendrecv(1, 2, 0, 0).traffic(0).rounds) == 1
+        assert not exchanges.Sendrecv(PROC_NULL, PROC_NULL, 12, 0).traffic(0).rounds
+
+    def test_what_ranks_cannot_do_is_said_where_it_is_asked_for(self) -> None:
+        """In a launch it would end all ranks, and a prediction would pass it over."""
+        with pytest.raises(ValueError, match="by SUM, not by 'sum'"):
+            Recorded(0, 2).Allreduce(np.zeros(1), np.zeros(1), op="sum")
+        for dims in (2, 1), (2, 3):
+            with pytest.raises(ValueError, match="has not 4 places"):
+                check_grid(dims, 4)
 
     def test_of_parts_for_all_the_own_one_stays(self) -> None:
         """From 4 rows of 6 to 3 columns of 8, on two ranks. Only the columns are not in one piece."""
