@@ -158,6 +158,16 @@ function(leave_out module reason fix)
       "\"${module}\": {\"reason\": \"${reason}\", \"fix\": \"${fix}\"}" PARENT_SCOPE)
 endfunction()
 
+# json_list(VARIABLE TEXT...): the texts as a list of JSON.
+function(json_list variable)
+  list(JOIN ARGN "\", \"" joined)
+  if(ARGN)
+    set(${variable} "[\"${joined}\"]" PARENT_SCOPE)
+  else()
+    set(${variable} "[]" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # place_modules(): copy what was built to where Python finds it: into a wheel, else into PY_BACKENDS_PLACE.
 #
 # That is beside the sources. A build that users should not run goes to another folder, which the environment variable
@@ -165,8 +175,31 @@ endfunction()
 function(place_modules)
   string(JOIN ",\n    " left_out ${PY_BACKENDS_REASONS})
   set(record "${CMAKE_CURRENT_BINARY_DIR}/build.${Python_SOABI}.json")
+  # How a source is compiled that was not there: py_backends/backend/_cpp_at_run_time.py.
+  json_list(all_flags ${PY_BACKENDS_INSTANCE_FLAGS})
+  json_list(link_flags ${PY_BACKENDS_LINK_FLAGS})
+  json_list(openmp_flags ${OpenMP_CXX_FLAGS} -fno-exceptions)
+  set(set_flags "")
+  foreach(set IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
+    json_list(flags ${PY_BACKENDS_FLAGS_${set}})
+    list(APPEND set_flags "\"${set}\": ${flags}")
+  endforeach()
+  string(JOIN ",\n      " set_flags ${set_flags})
   file(CONFIGURE OUTPUT "${record}" @ONLY CONTENT [[{
   "compiler": "@PY_BACKENDS_COMPILER@",
+  "flags": {
+    "all": @all_flags@,
+    "link": @link_flags@,
+    "modules": {
+      "cpp": ["-fno-exceptions"],
+      "openmp": @openmp_flags@,
+      "avx": @openmp_flags@,
+      "stdpar": ["-DPY_BACKENDS_TBB"]
+    },
+    "sets": {
+      @set_flags@
+    }
+  },
   "left_out": {
     @left_out@
   }

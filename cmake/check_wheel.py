@@ -32,7 +32,10 @@ _ENTRY = re.compile(r"\((NEEDED|RPATH|RUNPATH)\)[^\[]*\[(.*)\]")
 
 def expected() -> set[str]:
     """What the package has besides extension modules: Python, stubs, kernels and templates."""
-    places = {"py_backends": CLONE / "py_backends", "py_backends/kernels": CLONE / "kernels"}
+    places = {
+        "py_backends": CLONE / "py_backends",
+        **{f"py_backends/{each}": CLONE / each for each in ("kernels", "cpp_ext")},
+    }
     return {
         f"{place}/{path.relative_to(folder).as_posix()}"
         for place, folder in places.items()

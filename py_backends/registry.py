@@ -253,9 +253,9 @@ def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]
             variant = path.parent.name
             if variant.isidentifier() and not variant.startswith("_"):
                 files.setdefault(variant, (path, package))
-    for folder in folders.every():
-        for path in folder.sources(backend) if folder.kernel == kernel and not folder.has_problem else ():
-            files[folder.path.name] = path, folder.module
+    further = [each for each in folders.every() if each.kernel == kernel and not each.has_problem]
+    for given in further:
+        files |= {path.parent.name: (path, given.module) for path in given.sources(backend)}
     first = {"tuned": 0, "lecture": 1}  # steps between the two run only on request
     return dict(sorted(files.items(), key=lambda item: first.get(item[0], len(first))))
 
@@ -263,7 +263,7 @@ def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]
 def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | None]]:
     """The folders with a kernel's sources for a backend. Those of the kernel's package come first."""
     if kernel in _own_kernels():
-        yield _kernels_folder() / kernel, None
+        yield kernels_folder() / kernel, None
     else:
         for plugin in kernel_plugins():
             if plugin.name == kernel and plugin.folder:
@@ -313,7 +313,7 @@ def _own_backends() -> tuple[str, ...]:
 @cache
 def _own_kernels() -> tuple[str, ...]:
     """The names of the project's kernels: the folders of kernels/ that contain a problem.py."""
-    return tuple(sorted(path.parent.name for path in _kernels_folder().glob("*/problem.py")))
+    return tuple(sorted(path.parent.name for path in kernels_folder().glob("*/problem.py")))
 
 
 def _own_problem(kernel: str) -> Problem:
@@ -338,6 +338,7 @@ def _brought_problem(plugin: Plugin) -> Problem | BrokenKernel:
         return error
 
 
-def _kernels_folder() -> Path:
+def kernels_folder() -> Path:
+    """Where the project's kernels lie: in a clone, or in the package."""
     package = importlib.import_module("py_backends.kernels")
     return Path(next(iter(package.__path__)))

@@ -55,9 +55,10 @@ def formats(declared: Sequence[tuple[str, str]], on: str | None = None) -> list[
 
 
 def includes(source: Path) -> list[Path]:
-    """The files that a source includes itself, by `#include "..."`."""
+    """The files that a source includes itself, by `#include "..."`, where they lie beside it as that says."""
     names = _INCLUDE.findall(source.read_text(encoding="utf-8", errors="replace"))
-    return [Path(os.path.normpath(source.parent / name)) for name in names]
+    places = (Path(os.path.normpath(source.parent / name)) for name in names)
+    return [place for place in places if place.is_file()]
 
 
 def files_of(source: Path) -> list[Path]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from py_backends import _compiled, contract
+from py_backends.backend import _cpp_at_run_time
+from py_backends.backend._cpp_at_run_time import Run
 from py_backends.contract import Buffer, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -46,21 +48,15 @@ class Device(contract.HostDevice):
     deterministic = True  # each element is one thread's sum in one order
 
     def __init__(self, module: str, instruction_set: str, threads: int) -> None:
-        self._kernels = _kernels(module)
+        self._module, self._kernels = module, _kernels(module)
         self._instruction_set = instruction_set
         self._threads = threads
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        """Look the kernel up, and note if its source, or what that includes, has changed since it was compiled."""
-        key = (text.kernel, text.variant, self._instruction_set, dtype.name)
-        if text.package is not None:
-            raise BackendUnavailable(f"{text.place}: C++ is compiled with py-backends, so a plug-in brings none")
-        if key not in self._kernels:
-            where = f"{dtype.name} on {self._instruction_set}"
-            raise BackendUnavailable(f"{text.place} has not been compiled for {where}", "make")
-        kernel, compiled = self._kernels[key]
-        changed = digest(text.path) != compiled
-        self.note = f"{text.place} has changed since it was compiled: run make" if changed else None
+        """Look the kernel up, or compile it if it was not compiled ahead, or its source has changed since."""
+        kernel: Run | None = self._ahead(text, dtype.name)
+        if kernel is None:
+            kernel = _cpp_at_run_time.prepared(text, self._module, self._instruction_set, dtype.name)
         threads = self._threads
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
@@ -69,11 +65,17 @@ class Device(contract.HostDevice):
         return launch
 
     def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
-        shapes = text.problem.size_of_each_dimension()
-        if shapes is None:
+        shapes, kernel = text.problem.size_of_each_dimension(), self._ahead(text, dtypes[0])
+        if shapes is None or kernel is None:
             return None
-        kernel, _ = self._kernels[text.kernel, text.variant, self._instruction_set, dtypes[0]]
         return kernel.shortcut(shapes, text.problem.in_place, self._threads, dtypes)
+
+    def _ahead(self, text: KernelText, dtype: str) -> Kernel | None:
+        """A kernel that was compiled ahead, from the source and all that it includes as they are."""
+        found = self._kernels.get((text.kernel, text.variant, self._instruction_set, dtype))
+        if found is None or text.package is not None or digest(text.path) != found[1]:
+            return None
+        return found[0]
 
 
 def instruction_sets(module: str) -> list[tuple[str, str, bool]]:

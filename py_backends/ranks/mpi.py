@@ -15,6 +15,8 @@ from typing import Any
 from py_backends.ranks import exchanges
 from py_backends.ranks.exchanges import PROC_NULL, Subarray
 
+__all__ = ["IN_PLACE", "PROC_NULL", "SUM", "Communicator", "Create_subarray", "Grid", "Subarray", "check_grid"]
+
 IN_PLACE = "IN_PLACE"
 """For `Allgatherv`, in place of the block that is sent: it lies in its place in the buffer that receives."""
 SUM = "SUM"

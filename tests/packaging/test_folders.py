@@ -79,7 +79,7 @@ def test_a_folder_is_a_kernel_on_the_command_line(axpy: Path, tmp_path: Path) ->
     report = json.loads(results.read_text())
     assert {(row["kernel"], row["status"]) for row in report["rows"]} == {("vecadd", "ok"), ("axpy", "ok")}
     assert report["machine"]["packages"][str(axpy)] == folders.kernel_at(axpy).digest
-    assert report["request"]["kernels"] == ["vecadd", str(axpy)], "so that another process can resume it"
+    assert report["settings"]["request"]["kernels"] == ["vecadd", str(axpy)], "so that another process can resume it"
 
 
 @pytest.mark.opencl

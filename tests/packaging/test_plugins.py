@@ -13,16 +13,13 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import numpy as np
 import pytest
 from commands import LONGEST, Finished, copy_clone, environment
 from plugin_packages import BACKEND, BACKENDS, KERNELS, PROBLEM, install, kernel
 
 import py_backends
 from py_backends import plugins, registry
-from py_backends.errors import BackendUnavailable
 from py_backends.functions import api
-from py_backends.kernel_text import KernelText
 
 OWN = registry._own_kernels()
 
@@ -659,14 +656,6 @@ class TestWrongKernels:
         why = "broken-raising 1.0 .*RuntimeError: no / way; .*pip uninstall broken-raising"
         assert re.fullmatch(f"AttributeError .*'raising': {why}", raising)
         assert re.fullmatch("AttributeError .*'nothing'", nothing)
-
-
-@pytest.mark.cpp
-def test_what_is_compiled_ahead_cannot_be_brought(tmp_path: Path) -> None:
-    device = registry.backend("cpp").open("cpu", 1)
-    text = KernelText(registry.problem("vecadd"), "lecture", "cpp", tmp_path / "cpp.cpp", "some.package")
-    with pytest.raises(BackendUnavailable, match=r"some/package/lecture/cpp.cpp: C\+\+ is compiled with py-backends"):
-        device.prepare(text, np.dtype(np.float32))
 
 
 def test_a_damaged_installation_is_told_too(clone: Path, tmp_path: Path) -> None:

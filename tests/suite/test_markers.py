@@ -104,7 +104,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, found in {"absent": ["lost"], "present": ["device", "lost"], "rival": ["emulated"]}.items():
         (clone / "py_backends" / "backend" / f"{name}.py").write_text(BACKEND.format(found=found))
     (clone / "tests").mkdir()
-    for name in ("conftest.py", "commands.py", "stamps.py", "in_two.py"):
+    for name in ("conftest.py", "commands.py", "stamps.py", "in_turn.py", "in_two.py"):
         shutil.copy(CLONE / "tests" / name, clone / "tests")
     shutil.copy(CLONE / "pyproject.toml", clone)
     (clone / "tests" / "test_some.py").write_text(TESTS)

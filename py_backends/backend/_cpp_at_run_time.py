@@ -1,0 +1,171 @@
+"""C++ that was not compiled ahead of time: compiled when it is first run, as CMake compiles what is, and kept.
+
+A library has one kernel, for one number format and instruction set, behind the same entry as in the extension modules
+(cpp_ext/instance.hpp). It is called by ctypes, which releases the interpreter lock and needs no headers of Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from py_backends import _compiled, registry
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
+from py_backends.system import kernel_store
+from py_backends.system.descriptors import unnamed_file
+from py_backends.wording import in_one_line
+
+Run = Callable[[Sequence[Any], Sequence[int], int], None]
+"""Runs a kernel on arrays (inputs, then output) at these sizes, on so many threads."""
+_OPTIMISED = "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"
+_COMPILERS = "c++", "g++", "clang++"
+_LONGEST = 300
+_MOST_LINES = 3
+_SOURCE = """\
+#include "{source}"
+
+#include "instance.hpp"
+
+static constexpr Format formats[] = {{Entry<&{kernel}<dtypes::{dtype}>>::format()}};
+extern const Instance at_run_time;
+constexpr Instance at_run_time = {{"{kernel}", "", "", "", formats, 1, 0, 0}};
+
+#include "own_part.cpp"
+
+#define VISIBLE extern "C" __attribute__((visibility("default")))
+VISIBLE bool run(void* const* arrays, const std::int64_t* sizes, int threads) {{
+  return run_on_threads(formats[0].run, arrays, sizes, threads);
+}}
+VISIBLE void once() {{ survive_forks(); }}
+"""
+
+
+def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) -> Run:
+    """A source of a backend's module, compiled now or before.
+
+    Raises BackendUnavailable where there is no compiler, and RuntimeError, with the compiler's lines, where it refuses
+    the source.
+    """
+    compiler, flags = _compiler(), _flags(module, instruction_set)
+    headers = _headers()
+    shared = (*headers.glob("*.[ch]pp"), *registry.kernels_folder().glob("*.hpp"))
+    own = [file.read_bytes() for file in sorted(shared)]
+    files = [part for file in text.files for part in (os.fsencode(file.name), file.read_bytes())]
+    name = kernel_store.key("cpp", *_facts(compiler[0]), *compiler, *flags, dtype, text.kernel, *own, *files)
+
+    def compiled() -> tuple[ctypes.CDLL, bytes]:
+        library = _compile(text, dtype, [*compiler, *flags, f"-I{headers}", f"-I{headers.parent / 'kernels'}"])
+        return _load(library), library
+
+    library = kernel_store.kept(name, _load, compiled)
+    return _launched(library, text)
+
+
+def _launched(library: ctypes.CDLL, text: KernelText) -> Run:
+    arrays_of, sizes_of = (
+        ctypes.c_void_p * (len(text.problem.inputs) + 1),
+        ctypes.c_int64 * len(text.problem.parameters),
+    )
+    kernel = library.run
+    kernel.restype = ctypes.c_bool
+
+    def run(buffers: Sequence[Any], sizes: Sequence[int], threads: int) -> None:
+        places = arrays_of(*(buffer.__array_interface__["data"][0] for buffer in buffers))
+        if not kernel(places, sizes_of(*sizes), threads):
+            raise MemoryError(f"no memory for the workspace of {text.place}")
+
+    return run
+
+
+def _load(content: bytes) -> ctypes.CDLL:
+    """A library from memory, since a folder may forbid programs.
+
+    The loader knows a library by its path. So no other may come to lie there, and the descriptor stays open.
+    """
+    descriptor = unnamed_file("py-backends-cpp")
+    os.set_inheritable(descriptor, False)
+    os.write(descriptor, content)
+    library = ctypes.CDLL(f"/proc/self/fd/{descriptor}")
+    library.once()
+    return library
+
+
+def _compile(text: KernelText, dtype: str, command: Sequence[str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="py-backends-") as folder:
+        source, library = Path(folder, "at_run_time.cpp"), Path(folder, "at_run_time.so")
+        source.write_text(_SOURCE.format(source=text.path, kernel=text.kernel, dtype=dtype), encoding="utf-8")
+        Path(folder, "instances.inc").write_text("INSTANCE(at_run_time)\n", encoding="utf-8")
+        ran = subprocess.run(
+            [*command, f"-I{folder}", str(source), "-o", str(library), *_link_flags()],
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_LONGEST,
+        )
+        if ran.returncode != 0:
+            lines = [line for line in ran.stderr.splitlines() if "error" in line.lower()] or ran.stderr.splitlines()
+            raise RuntimeError(f"{command[0]} does not compile it: {in_one_line('; '.join(lines[:_MOST_LINES]))}")
+        return library.read_bytes()
+
+
+def _flags(module: str, instruction_set: str) -> list[str]:
+    """Those of the extension modules, as their build recorded them, and oneTBB's headers where it is needed."""
+    recorded = _compiled.build().get("flags")
+    if recorded is None:
+        raise BackendUnavailable("the build did not record how C++ is compiled", "make, or pip install .")
+    own = recorded["modules"].get(module, [])
+    headers = [f"-I{_headers_of_tbb()}"] if "-DPY_BACKENDS_TBB" in own else []
+    return [*_OPTIMISED, *recorded["all"], *own, *recorded["sets"][instruction_set], *headers]
+
+
+def _link_flags() -> list[str]:
+    """Without a level of optimisation: it would count for the source, too."""
+    return [flag for flag in _compiled.build()["flags"]["link"] if not flag.startswith("-O")]
+
+
+@cache
+def _headers_of_tbb() -> Path:
+    """Those of the wheel, else of the system, where the compiler finds them by itself."""
+    try:
+        files = metadata.files("tbb-devel") or []
+    except metadata.PackageNotFoundError:
+        return Path("/usr/include")
+    found = next((Path(str(file.locate())) for file in files if file.name == "task_arena.h"), None)
+    return found.resolve().parents[2] if found else Path("/usr/include")
+
+
+def _headers() -> Path:
+    """The folder of what each library is made of, beside that of the kernels."""
+    return registry.kernels_folder().parent / "cpp_ext"
+
+
+def _compiler() -> list[str]:
+    """The words of CXX, else the first compiler that there is."""
+    try:
+        named = shlex.split(os.environ.get("CXX", ""))
+    except ValueError:
+        named = []
+    for words in (named, *([name] for name in _COMPILERS)):
+        if words and (path := shutil.which(words[0])):
+            return [path, *words[1:]]
+    raise BackendUnavailable(
+        "there is no C++ compiler, which compiles sources that were not compiled ahead", "install g++, or set CXX"
+    )
+
+
+def _facts(compiler: str) -> tuple[str, ...]:
+    """What tells a compiler from another version of it: its file, by size and the time of its last change."""
+    status = Path(compiler).resolve().stat()
+    return str(Path(compiler).resolve()), str(status.st_size), str(status.st_mtime_ns)
