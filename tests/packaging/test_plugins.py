@@ -102,7 +102,7 @@ WRONG_PROBLEMS = {
     "many_sizes": (PROBLEM.replace("(10007,)", "(7, 8)"), "its default_sizes are (7, 8), not a tuple of a size for"),
     "flat": (PROBLEM.replace('("n",)', "()"), "its dimensions are (), not a tuple of names"),
     "unruly": (PROBLEM.replace('"bitwise"', '"roughly"'), "its rule is 'roughly', and not bitwise or componentwise"),
-    "unrated": (PROBLEM.replace("rate =", "speed ="), "has no attribute 'rate'"),
+    "unrated": (PROBLEM.replace('"gbytes_per_second"', '"words"'), "its rate is 'words', and not gflops or"),
     "endless": (
         PROBLEM.replace("in_place", "edges = (1, 2)\n        in_place"),
         "its edges are (1, 2), not a tuple of",
