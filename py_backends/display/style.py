@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,15 +94,19 @@ def check_library() -> None:
 
 
 def _import_library() -> None:
-    """Import it even if MPLBACKEND names a module that is not here, as in a shell of Jupyter: we open no window."""
+    """Import it even if MPLBACKEND names a module that is not here, as in a shell of Jupyter: we open no window.
+
+    It would raise ValueError, and be left half imported. So the variable is applied after it, as it does by itself.
+    """
+    backend = None if "matplotlib" in sys.modules else os.environ.pop(_BACKEND, None)
     try:
-        import matplotlib.figure  # only to see whether it can be imported
-    except ValueError:
-        backend = os.environ.pop(_BACKEND)
-        try:
-            import matplotlib.figure  # noqa: F401
-        finally:
+        import matplotlib.figure
+    finally:
+        if backend is not None:
             os.environ[_BACKEND] = backend
+    if backend:
+        with suppress(ValueError):
+            matplotlib.rcParams["backend"] = backend
 
 
 @settings()

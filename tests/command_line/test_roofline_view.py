@@ -284,17 +284,27 @@ class TestWhereTheDataAre:
         assert "(fits: " in text
 
 
-def test_a_users_settings_of_matplotlib_change_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LaTeX, which few machines have, larger letters, and a backend that only Jupyter's Python has."""
+def test_a_users_settings_of_matplotlib_change_no_picture() -> None:
+    """LaTeX, which few machines have, and larger letters."""
     report = report_of(vecadd(1000, 5.0))
     plain = style.svg(picture.draw(report))
     with mpl.rc_context({"text.usetex": True, "font.size": 30.0, "axes.grid": False}):
         assert style.svg(picture.draw(report)) == plain
         assert mpl.rcParams["font.size"] == 30.0
-    monkeypatch.setenv("MPLBACKEND", "module://of.nobody")
-    said = "import os; from py_backends.display import style; style.check_library(); print(os.environ['MPLBACKEND'])"
-    run = run_python("-c", said)
-    assert (run.stderr, run.stdout) == ("", "module://of.nobody\n")
+
+
+@pytest.mark.parametrize(
+    "backend", ["module://of.nobody", "module://matplotlib_inline.backend_inline", "nonsense", "svg"]
+)
+def test_a_users_backend_of_matplotlib_needs_not_be_there(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jupyter's, in its shells, is known to matplotlib and belongs to another package. One that is there stays."""
+    monkeypatch.setenv("MPLBACKEND", backend)
+    code = (
+        "import os; from py_backends.display import style; style.check_library()",
+        "import matplotlib; print(os.environ['MPLBACKEND'], matplotlib.rcParams['backend'] == 'svg')",
+    )
+    run = run_python("-c", "\n".join(code))
+    assert (run.stderr, run.stdout) == ("", f"{backend} {backend == 'svg'}\n")
 
 
 DISTURBED = Rounds(taken=9, kept=9, disturbed={"others": 8})
