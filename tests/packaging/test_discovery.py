@@ -185,11 +185,11 @@ def test_a_half_written_command_leaves_the_others_alone(clone: Path) -> None:
         shutil.rmtree(folder)
 
 
-PROBLEM_WITHOUT_A_RATE = """
+PROBLEM_WITH_ANOTHER_RATE = """
     from py_backends.contract import Problem
 
     class Half(Problem):
-        name, signature, rule, in_place, default_sizes = "half", "(n),(n)->(n)", "bitwise", True, (9,)
+        name, signature, rule, rate, default_sizes = "half", "(n),(n)->(n)", "bitwise", "words", (9,)
 
         def reference(self, inputs):
             return inputs[0]
@@ -205,9 +205,9 @@ PROBLEM_WITHOUT_A_RATE = """
     ("text", "said"),
     [
         ("", "has no attribute 'PROBLEM'"),
-        (dedent(PROBLEM_WITHOUT_A_RATE), "has no attribute 'rate'"),
+        (dedent(PROBLEM_WITH_ANOTHER_RATE), "its rate is 'words'"),
     ],
-    ids=["nothing", "no rate"],
+    ids=["nothing", "another rate"],
 )
 def test_a_kernel_of_the_project_that_is_wrong_is_one_line(clone: Path, text: str, said: str) -> None:
     """Its results were lost, after all others had been measured."""

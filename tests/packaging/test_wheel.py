@@ -86,7 +86,8 @@ def wheel(tmp_path: Path, check: ModuleType, modules: dict[str, bytes]) -> Wheel
     """Makes one as `make wheel` does, but for what is changed: files by name, None for one that is left out."""
 
     def make(changed: dict[str, bytes | None] | None = None, name: str | None = None) -> Path:
-        places = {"py_backends/kernels/": CLONE / "kernels", "py_backends/": CLONE / "py_backends"}
+        places = {f"py_backends/{each}/": CLONE / each for each in ("kernels", "cpp_ext")}
+        places["py_backends/"] = CLONE / "py_backends"
         files: dict[str, bytes | None] = dict(modules)
         for file in check.expected():
             folder = next(place for place in places if file.startswith(place))
@@ -118,6 +119,7 @@ class TestCheck:
             "py_backends/py.typed",
             "py_backends/kernels/matmul/tuned/cuda.cu",
             "py_backends/kernels/workspace.hpp",
+            "py_backends/cpp_ext/own_part.cpp",
             "py_backends/commands/report/templates/page.html",
             "py_backends/hello/openmp.cpp",
             "py_backends/hello/emulated/cupy.py",
@@ -127,7 +129,7 @@ class TestCheck:
         (fault,) = check.faults(wheel({left_out: None}))
         assert re.search(r"missing|0 records", fault)
 
-    @pytest.mark.parametrize("name", ["tests/conftest.py", "py_backends/cpp_ext/kernel_module.cpp", "docs/draw.py"])
+    @pytest.mark.parametrize("name", ["tests/conftest.py", "py_backends/cmake/set_up.sh", "docs/draw.py"])
     def test_what_is_not_for_users_is_named(self, check: ModuleType, wheel: Wheel, name: str) -> None:
         (fault,) = check.faults(wheel({name: b""}))
         assert fault.startswith(f"{name} ")
