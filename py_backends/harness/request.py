@@ -46,7 +46,7 @@ class Request:
         for what in ("kernels", "backends", "targets", "variants", "dtypes"):
             object.__setattr__(self, what, _names(what, getattr(self, what)))
         if self.kernels is not None:
-            object.__setattr__(self, "kernels", [registry.kernel_named(name) for name in self.kernels])
+            object.__setattr__(self, "kernels", tuple(map(registry.kernel_named, self.kernels)))
         for name in self.kernels or ():
             registry.known(name, [*_all_kernels(), ALL], "kernel")
         for name in self.backends or ():

@@ -122,7 +122,7 @@ class TestProblem:
         assert registry.problem(registry.kernel_named(axpy)).dimensions == ("m",)
 
     def test_python_takes_paths_too(self, axpy: Path) -> None:
-        assert Request(kernels=[axpy]).kernels == ["axpy"]
+        assert Request(kernels=[axpy]).kernels == ("axpy",)
         alpha, x = np.full(1, 2, np.float32), np.arange(4, dtype=np.float32)
         np.testing.assert_array_equal(pb.axpy(alpha, x, x, backend="numpy"), 3 * x)
 

@@ -394,6 +394,6 @@ def test_a_list_that_is_out_of_date_stops_the_tool(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries: list[Any] = [Equivalent(PLAIN, ("nothing of the kind",), "so")]
-    monkeypatch.setattr(equivalent, "read", lambda: entries)
+    monkeypatch.setattr(equivalent, "every", lambda: entries)
     assert tool.main(["--backend", "python"]) == 1
     assert "'nothing of the kind'" in capsys.readouterr().err
