@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -21,14 +20,13 @@ from typing import Any
 from py_backends import _compiled, registry
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
-from py_backends.system import kernel_store
+from py_backends.system import cxx, kernel_store, surroundings
 from py_backends.system.descriptors import unnamed_file
 from py_backends.wording import in_one_line
 
 Run = Callable[[Sequence[Any], Sequence[int], int], None]
 """Runs a kernel on arrays (inputs, then output) at these sizes, on so many threads."""
 _OPTIMISED = "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"
-_COMPILERS = "c++", "g++", "clang++"
 _LONGEST = 300
 _MOST_LINES = 3
 _SOURCE = """\
@@ -56,12 +54,14 @@ def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) ->
     Raises BackendUnavailable where there is no compiler, and RuntimeError, with the compiler's lines, where it refuses
     the source.
     """
-    compiler, flags = _compiler(), _flags(module, instruction_set)
+    compiler, flags = cxx.compiler(), _flags(module, instruction_set)
     headers = _headers()
     shared = (*headers.glob("*.[ch]pp"), *registry.kernels_folder().glob("*.hpp"))
     own = [file.read_bytes() for file in sorted(shared)]
     files = [part for file in text.files for part in (os.fsencode(file.name), file.read_bytes())]
-    name = kernel_store.key("cpp", *_facts(compiler[0]), *compiler, *flags, dtype, text.kernel, *own, *files)
+    name = kernel_store.key(
+        "cpp", *_facts(str(shutil.which(compiler[0]))), *compiler, *flags, dtype, text.kernel, *own, *files
+    )
 
     def compiled() -> tuple[ctypes.CDLL, bytes]:
         library = _compile(text, dtype, [*compiler, *flags, f"-I{headers}", f"-I{headers.parent / 'kernels'}"])
@@ -107,7 +107,7 @@ def _compile(text: KernelText, dtype: str, command: Sequence[str]) -> bytes:
         Path(folder, "instances.inc").write_text("INSTANCE(at_run_time)\n", encoding="utf-8")
         ran = subprocess.run(
             [*command, f"-I{folder}", str(source), "-o", str(library), *_link_flags()],
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, **surroundings.OF_COMPILERS},
             capture_output=True,
             text=True,
             errors="replace",
@@ -151,21 +151,8 @@ def _headers() -> Path:
     return registry.kernels_folder().parent / "cpp_ext"
 
 
-def _compiler() -> list[str]:
-    """The words of CXX, else the first compiler that there is."""
-    try:
-        named = shlex.split(os.environ.get("CXX", ""))
-    except ValueError:
-        named = []
-    for words in (named, *([name] for name in _COMPILERS)):
-        if words and (path := shutil.which(words[0])):
-            return [path, *words[1:]]
-    raise BackendUnavailable(
-        "there is no C++ compiler, which compiles sources that were not compiled ahead", "install g++, or set CXX"
-    )
-
-
 def _facts(compiler: str) -> tuple[str, ...]:
     """What tells a compiler from another version of it: its file, by size and the time of its last change."""
-    status = Path(compiler).resolve().stat()
-    return str(Path(compiler).resolve()), str(status.st_size), str(status.st_mtime_ns)
+    file = Path(compiler).resolve()
+    status = file.stat()
+    return str(file), str(status.st_size), str(status.st_mtime_ns)

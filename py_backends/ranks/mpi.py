@@ -23,7 +23,9 @@ SUM = "SUM"
 """The operation that adds."""
 
 
-def Create_subarray(sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int]) -> Subarray:  # noqa: N802
+def Create_subarray(  # noqa: N802  # MPI's name
+    sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int]
+) -> Subarray:
     """The part of an array of the shape `sizes` that has the shape `subsizes` and begins at `starts`.
 
     Its elements are those of the buffer that it comes with. As in MPI (MPI_Type_create_subarray), but it may be empty.

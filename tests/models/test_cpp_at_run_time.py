@@ -106,9 +106,9 @@ def test_without_a_compiler_it_says_what_to_install(tmp_path: Path, monkeypatch:
     text = source(tmp_path, "cpp", SCALE.replace("{pragma}", ""))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    with pytest.raises(BackendUnavailable, match="no C\\+\\+ compiler") as raised:
+    with pytest.raises(BackendUnavailable, match="there is no compiler") as raised:
         added("cpp", text)
-    assert "install g++" in (raised.value.fix or "")
+    assert "g++" in (raised.value.fix or "")
 
 
 @pytest.mark.cpp

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.install import pip
 from py_backends.ranks import launcher
 from py_backends.ranks.engine import engine
-from py_backends.system import interpreter, machine, surroundings
+from py_backends.system import cxx, interpreter, machine, surroundings
 from py_backends.system.files import printable
 from py_backends.workers import probe
 
@@ -33,8 +32,6 @@ _LONGEST = 120.0
 """Seconds after which a compiler or a program counts as hung."""
 _ENDS_WITHIN = 5.0
 """Seconds that it may take to end after SIGTERM."""
-_COMPILERS = "c++", "g++", "clang++"
-"""Any of these serves for the `c++` in a program's line `Build:`, unless the variable CXX names a compiler."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def _compiled(program: Program, folder: str) -> Outcome:
     """Compile a C++ program with the user's compiler, and run it."""
     words = shlex.split(program.said("Build") or "")
     _check_cpu((program.said("Needs") or "").split())
-    words[:1] = _compiler(words[0], program.said("Compiler") or "a C++ compiler, for instance g++")
+    words[:1] = cxx.compiler(words[0], program.said("Compiler") or "a C++ compiler, for instance g++")
     command = shlex.join(words)
     environment = with_libraries_of_wheels()
     made = _finished(words, folder, {**environment, **surroundings.OF_COMPILERS})
@@ -98,31 +95,6 @@ def _check_cpu(needed: Sequence[str]) -> None:
     missing = [name for name in needed if name not in machine.describe()["isa"]]
     if missing:
         raise BackendUnavailable(f"this CPU lacks {', '.join(missing)}", "needs an x86-64 CPU that has it")
-
-
-def _compiler(name: str, what: str) -> list[str]:
-    """The first words of a compiler's command. Raises BackendUnavailable if there is no compiler."""
-    named = _named_compiler() if name in _COMPILERS else []
-    if named:
-        if shutil.which(named[0]) is None:
-            raise BackendUnavailable(f"CXX={printable(named[0])} is not in PATH", f"install {what}")
-        # It runs in another folder.
-        return [str(Path(named[0]).absolute()) if os.sep in named[0] else named[0], *named[1:]]
-    names = _COMPILERS if name in _COMPILERS else (name,)
-    found = next(filter(shutil.which, names), None)
-    if found is None:
-        raise BackendUnavailable(f"there is no compiler {' or '.join(names)} in PATH", f"install {what}")
-    return [found]
-
-
-def _named_compiler() -> list[str]:
-    """The words of the variable CXX. Raises BackendUnavailable if they are no words to a shell."""
-    said = os.environ.get("CXX", "")
-    try:
-        return shlex.split(said)
-    except ValueError as error:
-        wrong = f"CXX={printable(said)} is no command: {str(error).lower()}"
-        raise BackendUnavailable(wrong, "name a compiler, for instance CXX=g++") from None
 
 
 def _interpreted(program: Program, folder: str) -> Outcome:
