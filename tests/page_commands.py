@@ -30,6 +30,7 @@ _PROGRAM = re.compile(rf"(?:\w+=\S+ )*(?:\.(?:venv/bin|ci)/[\w-]+|{_PROGRAMS})\s
 _HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?^\2$", re.DOTALL | re.MULTILINE)
 NOT_RUN = {
     r".*((?<!<)\b([A-Z]{2,}|P|T)\b(?!=)|\bA,B\b).*|.* \.\.\.": "a word in capitals stands for what a reader puts there",
+    r".* \./mine\b.*": "a folder of the reader's own",
     r"py-backends (compare --json|diff --fail-on slower)": "an option is meant, and no file is named",
     r"(\w+=\S+ )*(make|cmake|python -m benchmarks)\b.*": "builds, tests or measures the clone, as .ci/ does",
     r"(\w+=\S+ )*\.ci/.*": "takes a system of its own: .ci/run and .ci/nightly start it",
