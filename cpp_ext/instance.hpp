@@ -11,10 +11,11 @@
 
 #include "../kernels/formats.hpp"
 
-constexpr int most_arguments = 8;  ///< arrays, and sizes, that a kernel may take
+constexpr int most_arguments = 16;  ///< arrays, and sizes, that a kernel may take
 
-/// A kernel behind one signature: its arrays (inputs, then output) and its sizes, in order. It returns false if it
-/// found no memory for its own use. Then the output is undefined, and Python raises MemoryError.
+/// A kernel behind one signature: its arrays (inputs, then outputs) and its sizes, in order, a real number by the bits
+/// of a double. It returns false if it found no memory for its own use. Then the outputs are undefined, and Python
+/// raises MemoryError.
 using UniformKernel = bool (*)(void* const* arrays, const std::int64_t* sizes);
 
 /// A kernel for one number format.
@@ -31,7 +32,7 @@ struct Instance {
   const char* sha256;  ///< of the source and all that it includes, in hexadecimal
   const Format* formats;
   int count_of_formats;
-  int arrays;  ///< how many the kernel takes, the output last
+  int arrays;  ///< how many the kernel takes, inputs and then outputs
   int sizes;   ///< how many the kernel takes
 };
 
@@ -42,6 +43,8 @@ using float64 = double;
 using float16 = Float16;
 using bfloat16 = BFloat16;
 using int8 = std::int8_t;
+using int32 = std::int32_t;
+using int64 = std::int64_t;
 }  // namespace dtypes
 
 namespace {
@@ -60,20 +63,26 @@ template <>
 constexpr const char* name_of<std::int8_t> = "int8";
 template <>
 constexpr const char* name_of<std::int32_t> = "int32";
-
-/// What NumPy calls the elements of a parameter; null for a size.
-template <typename Parameter>
-constexpr const char* dtype_of = name_of<std::remove_const_t<std::remove_pointer_t<Parameter>>>;
 template <>
-constexpr const char* dtype_of<std::int64_t> = nullptr;
+constexpr const char* name_of<std::int64_t> = "int64";
+
+/// What NumPy calls the elements of a parameter; null for a size or a real number.
+template <typename Parameter>
+constexpr const char* dtype_of =
+    std::is_pointer_v<Parameter> ? name_of<std::remove_const_t<std::remove_pointer_t<Parameter>>> : nullptr;
 
 /// Argument number `at` of a kernel: a pointer from `arrays`, or, after all of those, one of `sizes`.
 template <typename Parameter, int count_of_arrays>
 inline Parameter argument(void* const* arrays, const std::int64_t* sizes, int at) {
   if constexpr (std::is_pointer_v<Parameter>) {
     return static_cast<Parameter>(arrays[at]);
+  } else if constexpr (std::is_floating_point_v<Parameter>) {
+    double number = 0;
+    __builtin_memcpy(&number, &sizes[at - count_of_arrays], sizeof number);
+    return static_cast<Parameter>(number);
   } else {
-    static_assert(std::is_same_v<Parameter, std::int64_t>, "a kernel takes pointers, then sizes in std::int64_t");
+    static_assert(std::is_same_v<Parameter, std::int64_t>,
+                  "a kernel takes pointers, then sizes in std::int64_t and real numbers");
     return sizes[at - count_of_arrays];
   }
 }
@@ -89,7 +98,7 @@ struct Entry<kernel> {
                 "a kernel returns nothing, or bool: whether there was enough memory");
   static constexpr int arrays = (0 + ... + static_cast<int>(std::is_pointer_v<Parameters>));
   static constexpr int sizes = static_cast<int>(sizeof...(Parameters)) - arrays;
-  static_assert(0 < arrays && arrays <= most_arguments && sizes <= most_arguments, "raise most_arguments");
+  static_assert(0 < arrays && sizeof...(Parameters) <= most_arguments, "raise most_arguments");
   static_assert(((!std::is_pointer_v<Parameters> || dtype_of<Parameters> != nullptr) && ...), "not a number format");
   static constexpr Format format() { return {{dtype_of<Parameters>...}, run}; }
 

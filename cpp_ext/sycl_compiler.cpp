@@ -22,6 +22,7 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace py = pybind11;
@@ -161,18 +162,31 @@ sycl::nd_range<dimensions> range(const std::vector<std::size_t>& groups, const s
   return {global, local};
 }
 
-/// Starts a kernel on device memory (addresses) and sizes. The slowest dimension of groups comes first, as in SYCL.
-/// Returns its event if the queue keeps times.
+using Number = std::variant<std::int64_t, float, double>;
+
+/// A size or a real number, as NumPy has it: its float64 is a float of Python, and its float32 is not.
+Number number(const py::handle& given) {
+  if (PyIndex_Check(given.ptr())) return given.cast<std::int64_t>();
+  const double real = PyFloat_AsDouble(given.ptr());
+  if (PyErr_Occurred()) throw py::error_already_set();
+  if (PyFloat_Check(given.ptr())) return real;
+  return static_cast<float>(real);
+}
+
+/// Starts a kernel on device memory (addresses), sizes and real numbers. The slowest dimension of groups comes first, as
+/// in SYCL. Returns its event if the queue keeps times.
 std::optional<sycl::event> launch(const py::object& dpctl_queue, const sycl::kernel& kernel,
-                                  const std::vector<std::uintptr_t>& addresses, const std::vector<std::int64_t>& sizes,
+                                  const std::vector<std::uintptr_t>& addresses, const py::sequence& sizes,
                                   const std::vector<std::size_t>& groups, const std::vector<std::size_t>& group) {
   if (group.size() != groups.size()) throw std::invalid_argument("groups and group differ in dimensions");
   auto& queue = behind<sycl::queue>(dpctl_queue);
+  std::vector<Number> numbers;
+  for (const py::handle& given : sizes) numbers.push_back(number(given));
   const py::gil_scoped_release unlocked;
   sycl::event event = queue.submit([&](sycl::handler& handler) {
     int at = 0;
     for (const std::uintptr_t address : addresses) handler.set_arg(at++, reinterpret_cast<void*>(address));
-    for (const std::int64_t size : sizes) handler.set_arg(at++, size);
+    for (const Number& each : numbers) std::visit([&](auto of_type) { handler.set_arg(at++, of_type); }, each);
     switch (group.size()) {
       case 1: return handler.parallel_for(range<1>(groups, group), kernel);
       case 2: return handler.parallel_for(range<2>(groups, group), kernel);

@@ -48,9 +48,9 @@ __all__ = [
 Buffer = Any
 """Memory of a device that begins with the elements of one array. Its type is up to the device."""
 
-Launch = Callable[[Sequence[Buffer], Sequence[int]], None]
-"""Starts a prepared kernel on its buffers (inputs, then output) and sizes, and may return before the
-kernel has ended: `Device.wait` waits for it."""
+Launch = Callable[[Sequence[Buffer], Sequence[Any]], None]
+"""Starts a prepared kernel on its buffers (inputs, then outputs) and sizes, and may return before the
+kernel has ended: `Device.wait` waits for it. Behind the sizes come the kernel's numbers, the real ones as floats."""
 
 
 Shortcut = Callable[..., Array | None]
@@ -140,7 +140,7 @@ class Target:
 class Device(ABC):
     """An opened target. Its methods may be called from several threads at once.
 
-    Arrays are flat, C-contiguous NumPy arrays of one dtype. They may be longer than a kernel's sizes
+    Arrays are flat, C-contiguous NumPy arrays. They may be longer than a kernel's sizes
     say. The rest is a guard zone: it is copied along, and no kernel may touch it.
     """
 
@@ -168,29 +168,35 @@ class Device(ABC):
         """Compile the kernel, or find it compiled."""
 
     def place(
-        self, launch: Launch, sizes: Sequence[int], arrays: Sequence[Array | Adopted], *, filled: bool = False
+        self,
+        launch: Launch,
+        sizes: Sequence[Any],
+        arrays: Sequence[Array | Adopted],
+        *,
+        outputs: int = 1,
+        filled: bool = False,
     ) -> list[Buffer]:
-        """Buffers for all arrays of a launch, inputs and then the output; complete when it returns.
+        """Buffers for all arrays of a launch, inputs and then as many outputs; complete when it returns.
 
-        What was adopted is there already. filled: whether the output's elements are copied, too. What was placed is
+        What was adopted is there already. filled: whether the outputs' elements are copied, too. What was placed is
         released if it raises.
 
         A device that compiles for sizes does it here.
         """
-        last, buffers = len(arrays) - 1, list[Buffer]()
+        inputs, buffers = len(arrays) - outputs, list[Buffer]()
         try:
             for at, array in enumerate(arrays):
                 if isinstance(array, Adopted):
                     buffers.append(array.buffer)
                 else:
-                    buffers.append(self.place_one(launch, sizes, at, array, filled=at < last or filled))
+                    buffers.append(self.place_one(launch, sizes, at, array, filled=at < inputs or filled))
         except BaseException:  # Ctrl-C as well: nobody else knows these buffers
             for buffer in buffers:
                 self.release(buffer)
             raise
         return buffers
 
-    def place_one(self, launch: Launch, sizes: Sequence[int], at: int, array: Array, *, filled: bool) -> Buffer:
+    def place_one(self, launch: Launch, sizes: Sequence[Any], at: int, array: Array, *, filled: bool) -> Buffer:
         """The buffer for array number `at` of a launch.
 
         A device that spreads arrays over several memories lays it out here as the kernel needs it. Others upload it, or

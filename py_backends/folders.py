@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,8 @@ VARIABLE = "PY_BACKENDS_FOLDERS"
 """Its entries are `PATH` of a kernel, or `KERNEL=PATH` of further sources, each in a line."""
 _PREFIX = "_py_backends_folder_"
 _PASSED_OVER = ("__pycache__",)
+FORGET: list[Callable[[str], None]] = []
+"""Called with a kernel whose folder has come, or holds something else now: who knows anything of it lets that go."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ class Folder:
         whole = hashlib.sha256()
         for file in sorted(self.path.rglob("*")):
             if file.is_file() and not set(file.parts) & set(_PASSED_OVER):
-                whole.update(os.fsencode(file.relative_to(self.path)) + b"\0" + file.read_bytes() + b"\0")
+                with file.open("rb") as opened:  # a matrix may be larger than the memory
+                    content = hashlib.file_digest(opened, "sha256").digest()
+                whole.update(os.fsencode(file.relative_to(self.path)) + b"\0" + content)
         return whole.hexdigest()[:12]
 
     @cached_property
@@ -99,14 +104,16 @@ def _checked(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def add(folder: Folder) -> bool:
-    """Keep a folder for this process and those that it starts. Returns whether it is another one than before."""
+def add(folder: Folder) -> None:
+    """Keep a folder for this process and those that it starts."""
     lines, line = os.environ.get(VARIABLE, "").splitlines(), _line(folder)
     kept = [each for each in lines if each != line]
     os.environ[VARIABLE] = "\n".join([*kept, line])
     before = _known.get(line)
     _known[line] = folder
-    return before is None or before.digest != folder.digest
+    if before is None or before.digest != folder.digest:
+        for forget in FORGET:
+            forget(folder.kernel)
 
 
 def every() -> list[Folder]:

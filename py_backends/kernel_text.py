@@ -111,7 +111,7 @@ class Stages:
         Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
         Scratch on a CPU: ceil(n / 128) * 128 * k elements of Sum, or 65536 where n <= 128 and m <= 84
 
-    With scratch memory, each kernel takes a pointer to it between the output and the sizes. Its elements have the type
+    With scratch memory, each kernel takes a pointer to it between the outputs and the sizes. Its elements have the type
     of sums, `Sum`, or that of NumPy's name.
 
     A source may be launched again and again, once for each unit of a number of its kernel, or once for several:
@@ -187,23 +187,23 @@ class Stages:
     def launches(
         self, problem: Problem, dtype: np.dtype[Any], buffers: Sequence[Any], sizes: Sequence[int], scratch: NewScratch
     ) -> Iterator[KernelLaunch]:
-        """Every launch of kernels on buffers (inputs, then output) at these sizes, in order.
+        """Every launch of kernels on buffers (inputs, then outputs) at these sizes, in order.
 
         scratch: gives memory for elements of a dtype, the same each time for one number of a piece.
         """
-        *inputs, output = buffers
         named = dict(zip(problem.parameters, sizes, strict=True))
         elements = self.scratch_elements(named)
         element = problem.sum_dtype(dtype) if self.scratch_dtype in (None, _SUM) else np.dtype(self.scratch_dtype)
         own = [] if elements is None else [scratch(elements, element, 0)]
         if self.repeat is None:
-            yield from self._once([*inputs, output, *own], sizes, named)
+            yield from self._once([*buffers, *own], sizes, named)
             return
+        *inputs, output = buffers
         number, read = _size(self.repeat.number, named), _like_output(problem, sizes)
         times = max(1, -(-number // self.repeat.most))
         turns = [output]
         if times > 1:
-            turns.append(scratch(math.prod(problem.shapes(sizes)[-1]), problem.result_dtype(dtype), 1))
+            turns.append(scratch(math.prod(problem.shapes(sizes)[-1]), problem.array_dtypes(dtype)[-1], 1))
         for left in reversed(range(times)):
             written = turns[left % 2]
             named[self.repeat.number] = number * (left + 1) // times - number * left // times
@@ -220,9 +220,10 @@ def _like_output(problem: Problem, sizes: Sequence[int]) -> int:
 
     Raises ValueError if there is none.
     """
-    *inputs, output = problem.size_of_each_dimension() or problem.shapes(sizes)
-    if output not in inputs:
-        raise ValueError(f"{problem.name} cannot be repeated: no input has the shape of its output")
+    shapes = problem.size_of_each_dimension() or problem.shapes(sizes)
+    *inputs, output = ((shape, problem.own_dtype(at)) for at, shape in enumerate(shapes))
+    if problem.outputs > 1 or output not in inputs:
+        raise ValueError(f"{problem.name} cannot be repeated: no input has the shape of its output, or it has several")
     return inputs.index(output)
 
 
@@ -244,11 +245,10 @@ def _factor(factor: str, sizes: Mapping[str, int]) -> int:
 
 def _size(name: str, sizes: Mapping[str, int]) -> int:
     """The size of that name. Raises ValueError if the kernel has none."""
-    try:
-        return sizes[name]
-    except KeyError:
-        there = ", ".join(sizes)
-        raise ValueError(f"the head comment names a size {name!r}, and its sizes are {there}") from None
+    if not isinstance(sizes.get(name), int):  # there is none, or it is a real number
+        there = ", ".join(each for each, size in sizes.items() if isinstance(size, int))
+        raise ValueError(f"the head comment names a size {name!r}, and its sizes are {there}")
+    return sizes[name]
 
 
 _SUM = "Sum"
@@ -329,8 +329,10 @@ class KernelText:
         """Its launches on a kind of device: `CPU`, `GPU` or `AMX`. Raises ValueError if they do not fit its kernel."""
         stages, problem = Stages.parse(self.text, self.kernel, device), self.problem
         if stages.repeat is not None:
-            if stages.repeat.number not in problem.numbers:
-                raise ValueError(f"the head comment repeats {stages.repeat.number!r}, which is no number of the kernel")
+            if stages.repeat.number not in problem.numbers or stages.repeat.number in problem.reals:
+                raise ValueError(
+                    f"the head comment repeats {stages.repeat.number!r}, which is no whole number of the kernel"
+                )
             _like_output(problem, problem.default_sizes)
         return stages
 

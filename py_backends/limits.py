@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from numbers import Real
 from typing import Any
 
 from py_backends.errors import WrongRequest
@@ -23,4 +25,15 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
         raise WrongRequest(f"{name} must be a whole number, not {shown(value)}") from None
     if not least <= number <= most:
         raise WrongRequest(f"{name} must be from {least} to {most}, not {shown(number)}")
+    return number
+
+
+def real_number(name: str, value: Any) -> float:
+    """`value` as a float; WrongRequest, with one clear line, where it is no finite number."""
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
+    if not math.isfinite(number):
+        raise WrongRequest(f"{name} must be a finite number, not {shown(value)}")
     return number

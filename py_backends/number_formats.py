@@ -25,7 +25,8 @@ class NumberFormat:
     bits: the type of OpenCL C in which its bits lie in memory, where the language has no type for it.
     sums: the format of sums of it, by its name, where that is another one: see `Problem.sums`.
     mistaken_for: a format, by its name, that a source may take it for.
-    drawn: the format in which random inputs are drawn, before they are rounded once. None where no input has this one.
+    drawn: the format in which random inputs are drawn, before they are rounded once. None where kernels do not run in
+        this one, and only some of their arrays have it.
     poison: fills an output before a run, and the memory around inputs: who reads it spoils the result.
     kept: stands around an output, and has to stand there after the run: no result, and not the poison.
     """
@@ -66,10 +67,11 @@ FORMATS = {
             "int8", "signed char", "float32", mistaken_for="uint8", bits="char", sums="int32", poison=0x55, kept=-0x56
         ),
         NumberFormat("int32", "int", None, mistaken_for="float32", poison=0x5A5A5A5A, kept=-0x56565656),
+        NumberFormat("int64", "long long", None, mistaken_for="int32", poison=0x5A5A5A5A, kept=-0x56565656),
     )
 }
 DTYPES = tuple(each.name for each in FORMATS.values() if each.drawn)
-"""The names of those that inputs may have."""
+"""The names of those in which kernels run."""
 COMPILED = tuple(name for name in DTYPES if FORMATS[name].c)
 """The names of those that compiled sources have a type for too."""
 

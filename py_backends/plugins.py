@@ -32,7 +32,7 @@ import py_backends
 from py_backends import folders
 from py_backends.contract import Backend, Device, Ladder, Launch, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest
-from py_backends.limits import LARGEST_SIZE, whole_number
+from py_backends.limits import LARGEST_SIZE, real_number, whole_number
 from py_backends.number_formats import DTYPES, FORMATS
 from py_backends.problem import RATES, RULES
 from py_backends.wording import in_one_line
@@ -52,8 +52,8 @@ _OPTIONS = {"backend", "variant", "target", "threads", "out", "to"}
 """The options of the Python functions. No input of a kernel may have such a name."""
 _MOST_WORK = 2**120
 _NAMELESS = "a nameless package", "0"
-_MOST_INPUTS = 15
-"""A worker can receive this many arrays and the output in one message."""
+_MOST_PARAMETERS = 16
+"""A kernel in C++ takes no more (cpp_ext/instance.hpp), and a worker can receive as many arrays in one message."""
 
 
 @dataclass(frozen=True)
@@ -268,8 +268,7 @@ def checked_problem(made: object, name: str) -> Problem:
             raise WrongRequest(
                 f"one of its {what} is named {occupied!r}, which is a word of Python or of the functions"
             )
-    if len(made.inputs) > _MOST_INPUTS:
-        raise WrongRequest(f"it has {len(made.inputs)} inputs, and {_MOST_INPUTS} are the most")
+    _check_counts(made)
     for what, among in (("rule", RULES), ("rate", RATES)):
         if getattr(made, what) not in among:
             raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, and not {' or '.join(among)}")
@@ -279,6 +278,16 @@ def checked_problem(made: object, name: str) -> Problem:
     return made
 
 
+def _check_counts(made: Problem) -> None:
+    """Check how many arrays, sizes and numbers it has."""
+    whole_number("its outputs", made.outputs, 1, _MOST_PARAMETERS)
+    count = len(made.inputs) + made.outputs + len(made.parameters)
+    if count > _MOST_PARAMETERS:
+        raise WrongRequest(f"it has {count} arrays, sizes and numbers, and {_MOST_PARAMETERS} are the most")
+    if made.in_place and made.outputs > 1:
+        raise WrongRequest("it is in_place and has several outputs: one of them would spoil what another one reads")
+
+
 def _check_kinds(made: Problem) -> None:
     """Check what is right if it is of the right kind."""
     for what, kind, words in (
@@ -286,6 +295,7 @@ def _check_kinds(made: Problem) -> None:
         ("by_default", bool, "neither True nor False"),
         ("ladder", Ladder | None, "no ladder"),
         ("in_numpy", str | None, "no text"),
+        ("data", str | None, "no name of a file"),
     ):
         if not isinstance(getattr(made, what), kind):
             raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, which is {words}")
@@ -315,7 +325,10 @@ def _check_numbers(made: Problem) -> None:
     for name, default in made.numbers.items():
         if name in made.dimensions or name in made.inputs:
             raise WrongRequest(f"its numbers have {name!r}, which is a size or an input")
-        whole_number(f"the default of {name}", default, 0, LARGEST_SIZE)
+        if name in made.reals:
+            real_number(f"the default of {name}", default)
+        else:
+            whole_number(f"the default of {name}", default, 0, LARGEST_SIZE)
 
 
 def _check_formats(made: Problem) -> None:
@@ -327,6 +340,15 @@ def _check_formats(made: Problem) -> None:
         if not isinstance(pairs, Mapping):
             raise WrongRequest(f"its {what} are {_short(pairs)}, not a mapping from dtypes to dtypes")
         _check_known(what, chain(*pairs.items()), FORMATS)
+    own = {name: made.own_dtype(at) for at, name in enumerate(made.inputs)}
+    if None not in own.values():
+        raise WrongRequest("each of its inputs has a dtype of its own, and one has to be without: it has that of a run")
+    indices = next((name for name, dtype in own.items() if dtype is not None and dtype.kind == "i"), None)
+    if indices is not None and type(made).draw is Problem.draw:
+        raise WrongRequest(f"its input {indices} is of {own[indices]}: draw has to say what it may hold")
+    of_integers = [name for name in made.dtypes if made.reals and made.sum_dtype(np.dtype(name)).kind == "i"]
+    if of_integers:
+        raise WrongRequest(f"its number {min(made.reals)} is real, and in {of_integers[0]} it computes with integers")
 
 
 def _check_known(what: str, names: Iterable[object], formats: Collection[str]) -> None:
@@ -341,10 +363,13 @@ def _check_work(made: Problem) -> None:
     if not isinstance(sizes, tuple) or len(sizes) != len(made.parameters):
         raise WrongRequest(f"its default_sizes are {_short(sizes)}, not a tuple of a size for each dimension")
     for dimension, size in zip(made.parameters, sizes, strict=True):
-        whole_number(f"the default size {dimension}", size, 1, LARGEST_SIZE)
+        if dimension in made.reals:
+            real_number(f"the default of {dimension}", size)
+        else:
+            whole_number(f"the default size {dimension}", size, 1, LARGEST_SIZE)
     shapes = made.shapes(sizes)
-    if not isinstance(shapes, tuple) or len(shapes) != len(made.inputs) + 1:
-        raise WrongRequest(f"its shapes are {_short(shapes)}, not a tuple of one for each input and the output")
+    if not isinstance(shapes, tuple) or len(shapes) != len(made.inputs) + made.outputs:
+        raise WrongRequest(f"its shapes are {_short(shapes)}, not a tuple of one for each input and output")
     for shape in shapes:
         if not isinstance(shape, tuple):
             raise WrongRequest(f"one of its shapes is {_short(shape)}, which is no tuple")

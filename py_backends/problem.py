@@ -7,6 +7,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from string import ascii_lowercase
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from py_backends.errors import WrongRequest
 from py_backends.number_formats import FORMATS, number_format
 from py_backends.signature import Signature
+from py_backends.stored_inputs import stored_arrays, stored_shapes
 
 Array = NDArray[Any]
 
@@ -83,7 +86,7 @@ class Problem(ABC):
     """What a kernel computes, independently of any backend.
 
     Sizes are tuples of non-negative integers in the order of `parameters`: those of the arrays, then the `numbers` that
-    belong to no array. That is the order of the kernel's last parameters and of `--shape`.
+    belong to no array, some of which may be real. That is the order of the kernel's last parameters and of `--shape`.
 
     A `signature` gives the shapes. A problem whose shapes it cannot express has `dimensions` and the methods `shapes`
     and `sizes` instead.
@@ -91,26 +94,30 @@ class Problem(ABC):
 
     name: ClassVar[str]
     signature: ClassVar[str]
-    """The shapes of the inputs and of the output by their sizes: `(m,k),(k,n)->(m,n)` (`py_backends.signature`)."""
+    """The shapes of the inputs and of the outputs by their sizes: `(m,k),(k,n)->(m,n)` (`py_backends.signature`). An
+    array that has one dtype whatever a run's is says so: `(m,n),(n):int32->(m),(m):int64`."""
     dimensions: ClassVar[tuple[str, ...]]
-    """The names of the sizes. With a signature: those of the output first, then the others."""
-    numbers: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    """Whole numbers that belong to no array, such as steps, by name with their defaults. The Python function has them
-    as named arguments."""
+    """The names of the sizes. With a signature: those of the outputs first, then the others."""
+    numbers: ClassVar[Mapping[str, int | float]] = MappingProxyType({})
+    """Numbers that belong to no array, by name with their defaults: whole ones from 0 up such as steps, where the
+    default is whole, and real ones such as alpha = 2.0. The Python function has them as named arguments. Sources take
+    real ones in the dtype of the arithmetic, `Sum`, and everybody gets them rounded to that."""
     nonzero_sizes: ClassVar[tuple[str, ...]] = ()
     """The names of those sizes of arrays that may not be 0."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
     keywords of Python nor options of the Python functions. With a signature, if no names are given: those that
     `reference` has, else a, b and so on."""
+    outputs: ClassVar[int] = 1
+    """How many arrays a kernel writes, behind its inputs. With a signature: as many as that has."""
     rule: ClassVar[str] = "componentwise"
     """How results are judged, one of `RULES`."""
     rate: ClassVar[str] = "gbytes_per_second"
     """The usual rate of this kernel, one of `RATES`."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
-    """The number formats that inputs may have, by their names in NumPy."""
+    """The number formats in which it runs, by NumPy's names: those of the inputs without a dtype of their own."""
     results: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The dtype of the result by that of the inputs, where the two differ."""
+    """The dtype of the outputs by that of the inputs, where the two differ."""
     sums: ClassVar[Mapping[str, str]] = MappingProxyType(
         {each.name: each.sums for each in FORMATS.values() if each.sums}
     )
@@ -118,9 +125,12 @@ class Problem(ABC):
     it is always as given here."""
     in_place: ClassVar[bool] = False
     """Whether the output may be one of the inputs."""
-    default_sizes: ClassVar[tuple[int, ...]]
+    default_sizes: ClassVar[tuple[Any, ...]]
     """At which `compare` runs it: a size for each of `parameters`. With a signature, if none are given: those of the
     arrays are equal, and all arrays have about 2^22 elements together."""
+    data: ClassVar[str | None] = None
+    """A file of NumPy (`.npz`) beside problem.py, with the inputs by their names. Their sizes are the default ones, and
+    at these a comparison runs on what it holds. At others, inputs are drawn."""
     by_default: ClassVar[bool] = False
     """Whether commands run it if no kernel is named. That is for few kernels: `--kernel all` takes every one."""
     edges: ClassVar[tuple[tuple[int, ...], ...]] = ()
@@ -140,17 +150,20 @@ class Problem(ABC):
         super().__init_subclass__(**options)
         if "signature" in cls.__dict__:
             cls._parsed = Signature.parse(cls.signature)
-            cls.dimensions = cls._parsed.dimensions
-            *shapes, _ = cls._parsed.arrays
+            cls.dimensions, cls.outputs = cls._parsed.dimensions, cls._parsed.outputs
+            count = len(cls._parsed.arrays) - cls.outputs
             if named := _parameters_by_name(cls):
-                cls.reference = _with_inputs(cls.reference, len(shapes))  # type: ignore[method-assign]  # as the harness calls it
+                cls.reference = _with_inputs(cls.reference, count)  # type: ignore[method-assign]  # as the harness calls it
                 if "inputs" not in cls.__dict__:
-                    cls.inputs = named[: len(shapes)]
-            if "inputs" in cls.__dict__ and len(cls.inputs) != len(shapes):
-                raise WrongRequest(f"its inputs are {cls.inputs}, and its signature {cls.signature} has {len(shapes)}")
-            if len(cls.inputs) != len(shapes):
-                cls.inputs = tuple(ascii_lowercase[: len(shapes)])
-            if not hasattr(cls, "default_sizes"):
+                    cls.inputs = named[:count]
+            if "inputs" in cls.__dict__ and len(cls.inputs) != count:
+                raise WrongRequest(f"its inputs are {cls.inputs}, and its signature {cls.signature} has {count}")
+            if len(cls.inputs) != count:
+                cls.inputs = tuple(ascii_lowercase[:count])
+            if cls.data is not None:
+                of_arrays = cls._parsed.sizes(cls.name, cls.inputs, stored_shapes(_beside(cls, cls.data), cls.inputs))
+                cls.default_sizes = (*of_arrays, *cls.numbers.values())
+            elif not hasattr(cls, "default_sizes"):
                 cls.default_sizes = (*_usual_sizes(cls._parsed), *cls.numbers.values())
 
     @property
@@ -158,7 +171,7 @@ class Problem(ABC):
         """The names of all sizes: `dimensions`, then `numbers`."""
         return (*self.dimensions, *self.numbers) if self.numbers else self.dimensions
 
-    def whole_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
+    def whole_sizes(self, sizes: Sequence[Any]) -> tuple[Any, ...]:
         """Sizes of the arrays, with the defaults of the numbers behind them; sizes that have all are left as they are.
 
         Raises WrongRequest for another count.
@@ -170,17 +183,42 @@ class Problem(ABC):
             raise WrongRequest(f"{self.name} takes the sizes {wanted}: got {len(sizes)} of them")
         return tuple(sizes)
 
-    def equal_sizes(self, size: int) -> tuple[int, ...]:
+    def rounded(self, sizes: Sequence[Any], dtype: np.dtype[Any]) -> tuple[Any, ...]:
+        """Sizes and numbers of one run, the real ones rounded to the dtype of its arithmetic."""
+        if not self.reals:
+            return tuple(sizes)
+        real = self.sum_dtype(dtype).type
+        with np.errstate(over="ignore"):
+            return tuple(
+                float(real(each)) if name in self.reals else each
+                for name, each in zip(self.parameters, sizes, strict=True)
+            )
+
+    def scalars(self, sizes: Sequence[Any], dtype: np.dtype[Any]) -> tuple[Any, ...]:
+        """The same for compiled sources: 64-bit integers, and real numbers of the dtype of the arithmetic."""
+        if not self.reals:
+            return tuple(map(np.int64, sizes))
+        real = self.sum_dtype(dtype).type
+        return tuple(
+            (real if name in self.reals else np.int64)(each) for name, each in zip(self.parameters, sizes, strict=True)
+        )
+
+    @cached_property
+    def reals(self) -> frozenset[str]:
+        """The names of those numbers that are real."""
+        return frozenset(name for name, default in self.numbers.items() if isinstance(default, float))
+
+    def equal_sizes(self, size: int) -> tuple[Any, ...]:
         """Sizes of arrays that are all the same. The numbers are their defaults."""
         return self.whole_sizes((size,) * len(self.dimensions))
 
-    def resized(self, sizes: Sequence[int], change: Callable[[int], int]) -> tuple[int, ...]:
+    def resized(self, sizes: Sequence[Any], change: Callable[[int], int]) -> tuple[Any, ...]:
         """Sizes of other arrays, each changed. The numbers stay as they are."""
         count = len(self.dimensions)
         return (*map(change, sizes[:count]), *sizes[count:])
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The shape of every array for `sizes`: inputs, then output. ValueError for unsupported sizes."""
+        """The shape of every array for `sizes`: inputs, then outputs. ValueError for unsupported sizes."""
         if self.nonzero_sizes:
             self._check_nonzero(sizes)
         return self._signature().shapes(sizes[: len(self.dimensions)] if self.numbers else sizes)
@@ -200,11 +238,15 @@ class Problem(ABC):
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
         """For each array and dimension, the index of its size; of a length that never changes, its negative.
 
-        None where the problem has its own `shapes`.
+        None where the problem has its own `shapes`, or where a length is a size and some more.
         """
-        if self._parsed is None or type(self).shapes is not Problem.shapes:
-            return None
-        return self._parsed.places
+        told = self._signature_of_shapes
+        return None if told is None else told.places
+
+    @property
+    def _signature_of_shapes(self) -> Signature | None:
+        """The signature, unless the problem has `shapes` of its own, as one that was derived from another may have."""
+        return self._parsed if type(self).shapes is Problem.shapes else None
 
     def _signature(self) -> Signature:
         if self._parsed is None:
@@ -216,12 +258,19 @@ class Problem(ABC):
 
         They may have a wider format: they are rounded to `dtype` once.
         """
-        *shapes, _ = self.shapes(sizes)
-        return (number_format(dtype).draw(shape, generator) for shape in shapes)
+        arrays = zip(self.inputs, self.shapes(sizes), self.array_dtypes(dtype), strict=False)
+        return (number_format(of_array).draw(shape, generator) for _, shape, of_array in arrays)
+
+    def given(self, sizes: Sequence[Any], dtype: np.dtype[Any], generator: np.random.Generator) -> Iterable[Array]:
+        """The inputs of a comparison: those of its file at their sizes, else drawn ones."""
+        of_arrays = slice(len(self.dimensions))
+        if self.data is None or tuple(sizes)[of_arrays] != self.default_sizes[of_arrays]:
+            return self.draw(sizes, dtype, generator)
+        return stored_arrays(_beside(type(self), self.data), self.inputs)
 
     @abstractmethod
-    def reference(self, inputs: Sequence[Array]) -> Reference:
-        """The right answer for `inputs`, arrays of the shapes above and of one dtype.
+    def reference(self, inputs: Sequence[Array]) -> Reference | tuple[Reference, ...]:
+        """The right answer for `inputs`, arrays of the shapes and dtypes above; one for each output if it has several.
 
         A problem with `numbers` gets them behind the inputs. It may have a parameter for each input in place of one for
         all, which then are the names of the inputs. An array alone stands for one of which every bit must agree.
@@ -232,12 +281,41 @@ class Problem(ABC):
         return 0
 
     def bytes(self, sizes: Sequence[int], dtype: np.dtype[Any]) -> int:
-        """The fewest bytes one run can move: every input, of `dtype`, read once, the output written once."""
-        *inputs, output = (int(np.prod(shape, dtype=object)) for shape in self.shapes(sizes))
-        return sum(inputs) * dtype.itemsize + output * self.result_dtype(dtype).itemsize
+        """The fewest bytes one run in a dtype can move: every input read once, every output written once."""
+        return sum(
+            math.prod(shape) * of_array.itemsize
+            for shape, of_array in zip(self.shapes(sizes), self.array_dtypes(dtype), strict=True)
+        )
+
+    def array_dtypes(self, dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
+        """The dtype of every array in a run in a dtype: inputs, then outputs."""
+        found = self._dtypes_of_runs.get(dtype)
+        if found is None:
+            of_run = [dtype] * len(self.inputs) + [self.result_dtype(dtype)] * self.outputs
+            own = map(self.own_dtype, range(len(of_run)))
+            found = tuple(given if always is None else always for always, given in zip(own, of_run, strict=True))
+            self._dtypes_of_runs[dtype] = found
+        return found
+
+    @cached_property
+    def _dtypes_of_runs(self) -> dict[np.dtype[Any], tuple[np.dtype[Any], ...]]:
+        """Those that `array_dtypes` has been asked for: a call of a microsecond asks too."""
+        return {}
+
+    @cached_property
+    def one_dtype(self) -> bool:
+        """Whether no array has a dtype of its own."""
+        told = self._signature_of_shapes
+        return told is None or not any(told.dtypes)
+
+    def own_dtype(self, at: int) -> np.dtype[Any] | None:
+        """The dtype that an array always has; None where that is chosen for a run."""
+        told = self._signature_of_shapes
+        name = None if told is None else told.dtypes[at]
+        return None if name is None else np.dtype(name)
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """The dtype of the result for inputs of a dtype."""
+        """The dtype of outputs without one of their own in a run in a dtype."""
         if not self.results:  # first, since NumPy takes most of a microsecond for a name
             return dtype
         return np.dtype(self.results.get(dtype.name, dtype))
@@ -258,6 +336,18 @@ class Problem(ABC):
         return max(1, self.flops(sizes) or self.bytes(sizes, np.dtype(np.int8)))
 
 
+def rounded_to(dtype: np.dtype[Any], numbers: Array) -> Array:
+    """Numbers that were drawn, in the dtype of their array: whole ones where that has no others."""
+    if dtype.kind == "i" and numbers.dtype.kind == "f":
+        numbers = np.rint(numbers)
+    return numbers.astype(dtype)
+
+
+def _beside(problem: type[Problem], name: str) -> Path:
+    """The path of a file in the folder of a problem's own file."""
+    return Path(inspect.getfile(problem)).with_name(name)
+
+
 def _parameters_by_name(problem: type[Problem]) -> tuple[str, ...]:
     """The parameters of a problem's own `reference` where it has one for each input; none where it has one for all."""
     own = problem.__dict__.get("reference")
@@ -265,14 +355,18 @@ def _parameters_by_name(problem: type[Problem]) -> tuple[str, ...]:
     return () if names[:1] == [_ALL_INPUTS] else tuple(names)
 
 
-def _with_inputs(reference: Callable[..., Any], count: int) -> Callable[..., Reference]:
+def _with_inputs(reference: Callable[..., Any], count: int) -> Callable[..., Any]:
     """A `reference` as the harness calls it, of one that has a parameter for each of so many inputs."""
 
-    def of_inputs(self: Problem, inputs: Sequence[Array], *numbers: int, **named: int) -> Reference:
+    def of_inputs(self: Problem, inputs: Sequence[Array], *numbers: Any, **named: Any) -> Any:
         answer = reference(self, *inputs[:count], *numbers, **named)
-        return answer if isinstance(answer, Reference) else Reference(np.asarray(answer))
+        return tuple(map(_judging, answer)) if isinstance(answer, tuple) else _judging(answer)
 
     return of_inputs
+
+
+def _judging(answer: Reference | Array) -> Reference:
+    return answer if isinstance(answer, Reference) else Reference(np.asarray(answer))
 
 
 def _usual_sizes(signature: Signature) -> tuple[int, ...]:

@@ -101,7 +101,7 @@ def kernel_named(name: Any) -> Any:
     """
     if not folders.is_path(name):
         return name
-    _add(folders.kernel_at(name))
+    folders.add(folders.kernel_at(name))
     made = next(plugin for plugin in kernel_plugins() if plugin.folder == Path(name).resolve())
     if made.refusal is not None:
         raise WrongRequest(made.refusal)
@@ -123,14 +123,7 @@ def add_sources(path: str | os.PathLike[str], kernel: str) -> None:
     folder = folders.sources_at(path, kernel)
     if not any(folder.sources(backend) for backend in backend_names()):
         raise WrongRequest(f"{path} has no source: a file is named after its backend, such as openmp.cpp")
-    _add(folder)
-
-
-def _add(folder: folders.Folder) -> None:
-    """Add a folder. What was found before is looked for anew where its contents are others."""
-    if folders.add(folder):
-        for found in (kernel_plugins, problem, kernel_texts, variant_names, _brought_problem):
-            found.cache_clear()
+    folders.add(folder)
 
 
 @cache
@@ -342,3 +335,12 @@ def kernels_folder() -> Path:
     """Where the project's kernels lie: in a clone, or in the package."""
     package = importlib.import_module("py_backends.kernels")
     return Path(next(iter(package.__path__)))
+
+
+def _forget(_: str) -> None:
+    """Find kernels anew."""
+    for found in (kernel_plugins, problem, kernel_texts, variant_names, _brought_problem):
+        found.cache_clear()
+
+
+folders.FORGET.append(_forget)

@@ -1,7 +1,11 @@
 """What shapes a kernel's arrays have: a signature as NumPy's generalised ufuncs write it, `(m,k),(k,n)->(m,n)`.
 
 Every name is a size, the same wherever it stands, and a number is a length that never changes. The notation is that of
-https://numpy.org/doc/stable/reference/c-api/generalized-ufuncs.html, without its marks for optional dimensions.
+https://numpy.org/doc/stable/reference/c-api/generalized-ufuncs.html, without its marks for optional dimensions. It has
+two things more: a length may be a size and some more, and an array may have a dtype of its own. This is the product of
+a sparse matrix in CSR with a vector:
+
+    (nonzeros),(nonzeros):int32,(m+1):int32,(n)->(m)
 """
 
 from __future__ import annotations
@@ -14,45 +18,64 @@ from itertools import chain
 from typing import Any
 
 from py_backends.errors import WrongRequest
+from py_backends.number_formats import FORMATS
 from py_backends.wording import listed
 
-Places = tuple[tuple[int, ...], ...]
-"""For each array and dimension, which of the sizes it is."""
-_DIMENSION = r"(?:[^\W\d]\w*|[1-9]\d*)"
-_ARRAY = rf"\((?:{_DIMENSION}(?:,{_DIMENSION})*)?\)"
-_SIGNATURE = re.compile(rf"{_ARRAY}(?:,{_ARRAY})*->{_ARRAY}")
+Places = tuple[tuple[tuple[int, int], ...], ...]
+"""For each array and dimension its place among the sizes and, behind them, the lengths that never change; and by how
+much it is longer."""
+_DIMENSION = r"(?:[^\W\d]\w*(?:\+[1-9]\d*)?|[1-9]\d*)"
+_ARRAY = rf"\((?:{_DIMENSION}(?:,{_DIMENSION})*)?\)(?::\w+)?"
+_ARRAYS = rf"{_ARRAY}(?:,{_ARRAY})*"
+_SIGNATURE = re.compile(rf"{_ARRAYS}->{_ARRAYS}")
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The dimensions of every array, by name or length: inputs, then output."""
+    """The dimensions of every array, inputs and then outputs, by name or length.
+
+    outputs: how many of the arrays are outputs.
+    dtypes: for each array, the dtype that it always has; None where that is chosen for a run.
+    """
 
     arrays: tuple[tuple[str, ...], ...]
+    outputs: int
+    dtypes: tuple[str | None, ...]
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """Parse a signature. Raises WrongRequest if it is invalid, or if no input has one of the output's sizes."""
+        """Parse a signature. Raises WrongRequest if it is invalid, or if no input has one of an output's sizes."""
         written = text.replace(" ", "")
         if _SIGNATURE.fullmatch(written) is None:
             raise WrongRequest(f"{text!r} is no signature: write it as in (m,k),(k,n)->(m,n)")
-        arrays = tuple(tuple(filter(None, each.split(","))) for each in re.findall(r"\(([^)]*)\)", written))
-        *inputs, output = arrays
-        unknown = [name for name in output if not name.isdecimal() and name not in set(chain(*inputs))]
+        found = re.findall(r"\(([^)]*)\)(?::(\w+))?", written)
+        arrays = tuple(tuple(filter(None, dimensions.split(","))) for dimensions, _ in found)
+        outputs = written.partition("->")[2].count("(")
+        known = set(map(_name, chain(*arrays[:-outputs])))
+        unknown = [name for name in map(_name, chain(*arrays[-outputs:])) if name and name not in known]
         if unknown:
             raise WrongRequest(f"{text!r} does not tell {unknown[0]}: no input has it")
-        return cls(arrays)
+        others = [dtype for _, dtype in found if dtype and dtype not in FORMATS]
+        if others:
+            raise WrongRequest(f"{text!r} has an array of {others[0]}, and there are {', '.join(FORMATS)}")
+        return cls(arrays, outputs, tuple(dtype or None for _, dtype in found))
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
-        """Every size once: those of the output, then the others, so that a matrix product has m, n and k."""
-        *inputs, output = self.arrays
-        return tuple(dict.fromkeys(name for name in chain(output, *inputs) if not name.isdecimal()))
+        """Every size once: those of the outputs, then the others, so that a matrix product has m, n and k."""
+        inputs, outputs = self.arrays[: -self.outputs], self.arrays[-self.outputs :]
+        return tuple(dict.fromkeys(filter(None, map(_name, chain(*outputs, *inputs)))))
 
-    @property
-    def places(self) -> tuple[tuple[int, ...], ...]:
-        """For each array and dimension, which of the sizes it is; of a length that never changes, its negative."""
+    @cached_property
+    def places(self) -> tuple[tuple[int, ...], ...] | None:
+        """For each array and dimension, which of the sizes it is; of a length that never changes, its negative.
+
+        None where a length is a size and some more.
+        """
+        if any(more for array in self._places for _, more in array):
+            return None
         order = (*range(len(self.dimensions)), *(-length for length in self._lengths))
-        return tuple(tuple(order[at] for at in array) for array in self._places)
+        return tuple(tuple(order[at] for at, _ in array) for array in self._places)
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The shape of every array for sizes in the order of `dimensions`."""
@@ -83,10 +106,12 @@ class Signature:
         return tuple(map(int, self._numbers))
 
     @cached_property
-    def _places(self) -> tuple[tuple[int, ...], ...]:
-        """For each array and dimension its place among the sizes and, behind them, the lengths that never change."""
+    def _places(self) -> Places:
         order = (*self.dimensions, *self._numbers)
-        return tuple(tuple(map(order.index, array)) for array in self.arrays)
+        return tuple(
+            tuple((order.index(_name(each) or each), int(each.partition("+")[2] or 0)) for each in array)
+            for array in self.arrays
+        )
 
     def _misfit(self, kernel: str, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
         wanted = [f"{name} of {_in_words(array)}" for name, array in zip(names, self.arrays, strict=False)]
@@ -98,20 +123,20 @@ class Signature:
 @lru_cache(1024)
 def _shapes(places: Places, values: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """The shape of every array, for sizes and lengths in their order."""
-    return tuple(tuple(values[at] for at in of_array) for of_array in places)
+    return tuple(tuple(values[at] + more for at, more in of_array) for of_array in places)
 
 
 @lru_cache(1024)
 def _sizes(places: Places, known: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
     """The sizes and lengths for which inputs have these shapes; None where they do not fit. Unknown ones are -1."""
     found = list(known)
-    for of_array, shape in zip(places, shapes, strict=False):  # the output is not among the shapes
+    for of_array, shape in zip(places, shapes, strict=False):  # outputs are not among the shapes
         if len(of_array) != len(shape):
             return None
-        for at, length in zip(of_array, shape, strict=True):
-            if found[at] not in (-1, length):
+        for (at, more), length in zip(of_array, shape, strict=True):
+            if found[at] not in (-1, length - more) or length < more:
                 return None
-            found[at] = length
+            found[at] = length - more
     return tuple(found)
 
 
@@ -120,3 +145,8 @@ def _in_words(shape: Sequence[Any]) -> str:
     if len(shape) > 1:
         return " x ".join(map(str, shape))
     return f"{shape[0]} element{'' if str(shape[0]) == '1' else 's'}" if shape else "a single number"
+
+
+def _name(dimension: str) -> str | None:
+    """The name of the size in a dimension; None for a length that never changes."""
+    return None if dimension.isdecimal() else dimension.partition("+")[0]

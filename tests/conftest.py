@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import itertools
 import json
 import re
 import shutil
@@ -23,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from stamps import STAMPED, StampsOfTests
 
-from py_backends import registry
+from py_backends import folders, registry
 from py_backends.commands.hello import programs
 from py_backends.commands.hello import run as hello
 from py_backends.commands.hello.run import Outcome
@@ -189,16 +190,27 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The arrays of the last call as its device got them: inputs, then output."""
+    """The arrays of the last call as its device got them: inputs, then outputs."""
     arrays: list[Any] = []
     run = call._run
 
-    def spying(device: Any, launch: Any, inputs: Any, output: Any, sizes: Any) -> None:
-        arrays[:] = [*inputs, output]
-        run(device, launch, inputs, output, sizes)
+    def spying(device: Any, launch: Any, given: Any, outputs: int, sizes: Any) -> None:
+        arrays[:] = given
+        run(device, launch, given, outputs, sizes)
 
     monkeypatch.setattr(call, "_run", spying)
     return arrays
+
+
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test adds is known in it alone."""
+    monkeypatch.setenv(folders.VARIABLE, "")
+    yield
+    kernels = {folder.kernel for folder in folders._known.values()}
+    folders._known.clear()
+    for forget, kernel in itertools.product(folders.FORGET, kernels):
+        forget(kernel)
 
 
 def chromium() -> str | None:

@@ -114,6 +114,6 @@ def _wrong(
         case.output.reshape(-1)[:] = output[: case.output.size]
         if [array.tobytes() for array in inputs] != before:
             return "it changed an input"
-        return case.trespass() or check_output(case.output, case.reference, problem.rule).reason
+        return case.trespass() or check_output(case.output, case.references[0], problem.rule).reason
     finally:
         case.close()

@@ -43,7 +43,7 @@ NOT_RUN = {
     r"srun .*|.* --launcher 'srun .*|mpirun --bind-to core": "needs Slurm, or begins another command",
     r"python docs/(draw|notebook|blocks|lists)\.py": "writes pages of the clone: the tests of documents hold what "
     "stands there to what it would write",
-    r".*(einsum|axpy|smooth|kernel_steps).*": "needs the examples: test_examples installs and runs them",
+    r".*(einsum|axpy|smooth|kernel_steps|kernel_folders).*": "needs the examples, which their own tests run",
 }  # fmt: skip
 """Commands, by a pattern for the whole of them, and why no test runs them here."""
 

@@ -1,6 +1,7 @@
 """The SYCL calls that dpctl has no Python function for. Import dpctl first: it brings libsycl."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from dpctl import SyclContext, SyclDevice, SyclQueue
 
@@ -39,11 +40,11 @@ def launch(
     queue: SyclQueue,
     kernel: Kernel,
     addresses: Sequence[int],
-    sizes: Sequence[int],
+    sizes: Sequence[Any],
     groups: Sequence[int],
     group: Sequence[int],
 ) -> Event | None:
-    """Start a kernel on device memory (addresses) and sizes, signed 64-bit integers.
+    """Start a kernel on device memory (addresses) and sizes, signed 64-bit integers, and real numbers of NumPy.
 
     `groups` and `group` (items of one group) name the slowest dimension first, as SYCL does, and may
     cover more than 2^31 work items. Returns its event where the queue keeps times. Raises RuntimeError.

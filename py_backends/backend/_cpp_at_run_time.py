@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from py_backends import _compiled, registry
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -24,8 +27,8 @@ from py_backends.system import cxx, kernel_store, surroundings
 from py_backends.system.descriptors import unnamed_file
 from py_backends.wording import in_one_line
 
-Run = Callable[[Sequence[Any], Sequence[int], int], None]
-"""Runs a kernel on arrays (inputs, then output) at these sizes, on so many threads."""
+Run = Callable[[Sequence[Any], Sequence[Any], int], None]
+"""Runs a kernel on arrays (inputs, then outputs) at these sizes, on so many threads."""
 _OPTIMISED = "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"
 _LONGEST = 300
 _MOST_LINES = 3
@@ -33,6 +36,13 @@ _SOURCE = """\
 #include "{source}"
 
 #include "instance.hpp"
+
+template <typename P>
+using Seen = std::conditional_t<std::is_pointer_v<P>, std::remove_const_t<std::remove_pointer_t<P>>*,
+                                std::conditional_t<std::is_floating_point_v<P>, double, P>>;
+template <typename Result, typename... P>
+std::is_same<void(Seen<P>...), void({parameters})> fits(Result (*)(P...));
+static_assert(decltype(fits(&{kernel}<dtypes::{dtype}>))::value, "its parameters are not those of its kernel: {words}");
 
 static constexpr Format formats[] = {{Entry<&{kernel}<dtypes::{dtype}>>::format()}};
 extern const Instance at_run_time;
@@ -72,16 +82,16 @@ def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) ->
 
 
 def _launched(library: ctypes.CDLL, text: KernelText) -> Run:
-    arrays_of, sizes_of = (
-        ctypes.c_void_p * (len(text.problem.inputs) + 1),
-        ctypes.c_int64 * len(text.problem.parameters),
-    )
+    problem = text.problem
+    arrays_of = ctypes.c_void_p * (len(problem.inputs) + problem.outputs)
+    # A real number stands among the sizes with the bits of a double.
+    packed = struct.Struct("".join("d" if name in problem.reals else "q" for name in problem.parameters))
     kernel = library.run
     kernel.restype = ctypes.c_bool
 
-    def run(buffers: Sequence[Any], sizes: Sequence[int], threads: int) -> None:
+    def run(buffers: Sequence[Any], sizes: Sequence[Any], threads: int) -> None:
         places = arrays_of(*(buffer.__array_interface__["data"][0] for buffer in buffers))
-        if not kernel(places, sizes_of(*sizes), threads):
+        if not kernel(places, packed.pack(*sizes), threads):
             raise MemoryError(f"no memory for the workspace of {text.place}")
 
     return run
@@ -103,7 +113,7 @@ def _load(content: bytes) -> ctypes.CDLL:
 def _compile(text: KernelText, dtype: str, command: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="py-backends-") as folder:
         source, library = Path(folder, "at_run_time.cpp"), Path(folder, "at_run_time.so")
-        source.write_text(_SOURCE.format(source=text.path, kernel=text.kernel, dtype=dtype), encoding="utf-8")
+        source.write_text(_source(text, dtype), encoding="utf-8")
         Path(folder, "instances.inc").write_text("INSTANCE(at_run_time)\n", encoding="utf-8")
         ran = subprocess.run(
             [*command, f"-I{folder}", str(source), "-o", str(library), *_link_flags()],
@@ -118,6 +128,21 @@ def _compile(text: KernelText, dtype: str, command: Sequence[str]) -> bytes:
             lines = [line for line in ran.stderr.splitlines() if "error" in line.lower()] or ran.stderr.splitlines()
             raise RuntimeError(f"{command[0]} does not compile it: {in_one_line('; '.join(lines[:_MOST_LINES]))}")
         return library.read_bytes()
+
+
+def _source(text: KernelText, dtype: str) -> str:
+    """What is compiled: the kernel's source, and its entry. A source with other parameters than its problem's fails."""
+    problem = text.problem
+    arrays = [f"dtypes::{each.name}*" for each in problem.array_dtypes(np.dtype(dtype))]
+    numbers = ["double" if name in problem.reals else "std::int64_t" for name in problem.parameters]
+    named = [*problem.inputs, *["output"] * problem.outputs, *problem.parameters]
+    return _SOURCE.format(
+        source=text.path,
+        kernel=text.kernel,
+        dtype=dtype,
+        parameters=", ".join((*arrays, *numbers)),
+        words=", ".join(f"{kind} {name}" for kind, name in zip((*arrays, *numbers), named, strict=True)),
+    )
 
 
 def _flags(module: str, instruction_set: str) -> list[str]:

@@ -71,7 +71,13 @@ class Device(contract.HostDevice):
         return kernel.shortcut(shapes, text.problem.in_place, self._threads, dtypes)
 
     def _ahead(self, text: KernelText, dtype: str) -> Kernel | None:
-        """A kernel that was compiled ahead, from the source and all that it includes as they are."""
+        """A kernel that was compiled ahead, from the source and all that it includes as they are.
+
+        Such a kernel has one output, the dtype of its run, and whole numbers.
+        """
+        problem = text.problem
+        if problem.outputs > 1 or problem.reals or not problem.one_dtype:
+            return None
         found = self._kernels.get((text.kernel, text.variant, self._instruction_set, dtype))
         if found is None or text.package is not None or digest(text.path) != found[1]:
             return None

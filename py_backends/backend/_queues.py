@@ -18,9 +18,9 @@ from py_backends.system import caches
 
 Event = Any
 """An event of the library, which has the times of a kernel."""
-Start = Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], Event]
-"""Starts a kernel on buffers and sizes, with a number of groups, and of items in a group, the fastest dimension first.
-Returns its event, or None if no times are kept."""
+Start = Callable[[Sequence[Buffer], Sequence[Any], Sequence[int], Sequence[int]], Event]
+"""Starts a kernel on buffers and sizes (numbers of NumPy), with a number of groups, and of items in a group, the
+fastest dimension first. Returns its event, or None if no times are kept."""
 
 
 class Device(contract.Device):
@@ -70,7 +70,8 @@ class Device(contract.Device):
             # Events are kept only if they will be asked for, since an event keeps what its command has used.
             events: deque[Event] = deque(maxlen=None if self.profiled else 0)
             for each in stages.launches(problem, dtype, buffers, sizes, scratch):
-                events.append(starts[each.at](*each[1:]))
+                numbers = problem.scalars(each.sizes, dtype)
+                events.append(starts[each.at](each.buffers, numbers, each.groups, each.group))
             self._of_thread.events = events
 
         return launch

@@ -176,7 +176,7 @@ class Device(_queues.Device):
 
     def _start(self, kernel: Any) -> Start:
         def start(
-            buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
+            buffers: Sequence[Buffer], sizes: Sequence[Any], groups: Sequence[int], group: Sequence[int]
         ) -> Event:
             assert all(buffer.owner is not None for buffer in buffers), "memory that has been released"
             addresses = [buffer.address for buffer in buffers]

@@ -58,7 +58,7 @@ class Gpu(_cupy.Gpu):
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             with self._gpu:
                 for each in stages.launches(problem, dtype, buffers, sizes, self.scratch):
-                    arguments = (*(buffer.array for buffer in each.buffers), *map(np.int64, each.sizes))
+                    arguments = (*(buffer.array for buffer in each.buffers), *problem.scalars(each.sizes, dtype))
                     kernels[each.at](_nvidia_driver.grid(each.groups), each.group, arguments)
 
         return self.recorded(launch)
@@ -92,7 +92,7 @@ def _of_grid(start: _queues.Start) -> _queues.Start:
     """Starts a kernel of three dimensions, as CUDA's are, within CUDA's limits."""
 
     def start_grid(
-        buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
+        buffers: Sequence[Buffer], sizes: Sequence[Any], groups: Sequence[int], group: Sequence[int]
     ) -> _queues.Event:
         return start(buffers, sizes, _three(_nvidia_driver.grid(groups)), _three(group))
 

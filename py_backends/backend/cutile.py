@@ -120,17 +120,17 @@ def _launches(
     sizes: Sequence[int],
     scratch: NewScratch,
 ) -> Iterator[_TileLaunch]:
-    """The launches of a source. There are none for a result without elements: each block has a tile of it.
+    """The launches of a source. There are none for results without elements: each block has a tile of one.
 
     A result without dimensions is one of one element, and scratch memory a vector.
     """
     shapes: list[tuple[int, ...]] = [tuple(shape) or (1,) for shape in text.problem.shapes(sizes)]
-    if not math.prod(shapes[-1]):
+    if not any(map(math.prod, shapes[len(text.problem.inputs) :])):
         return
     for each in stages.launches(text.problem, dtype, buffers, sizes, scratch):
         behind = [(stages.scratch_elements(text.named_sizes(sizes)) or 0,)] if stages.scratch else []
         arrays = list(zip(each.buffers, [*shapes, *behind], strict=True))
-        yield _TileLaunch(each.at, arrays, list(map(np.int64, each.sizes)), each.groups)
+        yield _TileLaunch(each.at, arrays, list(text.problem.scalars(each.sizes, dtype)), each.groups)
 
 
 def compiled(text: KernelText, dtype: np.dtype[Any], architecture: str) -> list[bytes]:
@@ -142,7 +142,6 @@ def compiled(text: KernelText, dtype: np.dtype[Any], architecture: str) -> list[
     problem, stages, module = text.problem, text.stages("GPU"), text.load()
     scratch = [] if stages.scratch is None else [(problem.sum_dtype(dtype), 1)]
     dimensions = [max(1, len(shape)) for shape in problem.shapes(problem.default_sizes)]
-    dtypes = [*(dtype for _ in problem.inputs), problem.result_dtype(dtype)]
     parameters = [
         *(
             compilation.ArrayConstraint(
@@ -150,9 +149,12 @@ def compiled(text: KernelText, dtype: np.dtype[Any], architecture: str) -> list[
                 may_alias_internally=False, stride_constant=(*(None for _ in range(ndim - 1)), 1),
                 base_addr_divisible_by=16,
             )
-            for of, ndim in [*zip(dtypes, dimensions, strict=True), *scratch]
+            for of, ndim in [*zip(problem.array_dtypes(dtype), dimensions, strict=True), *scratch]
         ),
-        *(compilation.ScalarConstraint(tile.int64) for _ in problem.parameters),
+        *(
+            compilation.ScalarConstraint(getattr(tile, each.dtype.name))
+            for each in problem.scalars(problem.default_sizes, dtype)
+        ),
     ]  # fmt: skip
     made = []
     for name, _ in stages.kernels:

@@ -105,43 +105,60 @@ class Device(contract.Device):
         return Kernel(self, text, dtype)
 
     def place(
-        self, launch: Launch, sizes: Sequence[int], arrays: Sequence[Array | Adopted], *, filled: bool = False
+        self,
+        launch: Launch,
+        sizes: Sequence[Any],
+        arrays: Sequence[Array | Adopted],
+        *,
+        outputs: int = 1,
+        filled: bool = False,
     ) -> list[Buffer]:
         assert isinstance(launch, Kernel)
         launch.compiled(launch.sizes_of_arrays(sizes))
-        return super().place(launch, sizes, arrays, filled=filled)
+        return super().place(launch, sizes, arrays, outputs=outputs, filled=filled)
 
-    def place_one(self, launch: Launch, sizes: Sequence[int], at: int, array: Array, *, filled: bool) -> Box:
-        """As much of it as these sizes have. A launch gives the output's memory away."""
+    def place_one(self, launch: Launch, sizes: Sequence[Any], at: int, array: Array, *, filled: bool) -> Box:
+        """As much of it as these sizes have. A launch gives the outputs' memory away."""
         assert isinstance(launch, Kernel)
-        shapes = launch.problem.shapes(sizes)
-        needed = array[: int(np.prod(shapes[at]))].reshape(shapes[at])
-        if filled and at == len(shapes) - 1:
+        shape = launch.problem.shapes(sizes)[at]
+        needed = array[: int(np.prod(shape))].reshape(shape)
+        if filled and at >= len(launch.problem.inputs):
             needed = needed.copy()
         return self.upload(needed) if filled else self.allocate(needed)
 
-    def compile(self, kernel: Any, arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], numbers: int) -> Any:
-        """A function of arrays and numbers, the last array being the output, whose memory is used for the result."""
-        jax = self._jax
+    def compile(
+        self, kernel: Any, arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], outputs: int, numbers: Sequence[Any]
+    ) -> Any:
+        """A function of arrays and numbers. The last arrays are the outputs, whose memory is used for the results.
+
+        numbers: some of NumPy, of the types of those that will come.
+        """
+        jax, inputs = self._jax, len(arrays) - outputs
         with self._settings():
             given = [
                 *(jax.ShapeDtypeStruct(*array, sharding=self._placement) for array in arrays),
-                *(jax.ShapeDtypeStruct((), np.int64) for _ in range(numbers)),
+                *(jax.ShapeDtypeStruct((), number.dtype) for number in numbers),
             ]
-            compiled = jax.jit(kernel, donate_argnums=len(arrays) - 1, keep_unused=True)
-            result = compiled.eval_shape(*given)
-            if (result.shape, result.dtype) != arrays[-1]:
-                raise TypeError(
-                    f"the kernel returns {result.dtype} of shape {result.shape}; its result is {arrays[-1][1]} of "
-                    f"shape {arrays[-1][0]}"
-                )
+            compiled = jax.jit(kernel, donate_argnums=range(inputs, len(arrays)), keep_unused=True)
+            results = compiled.eval_shape(*given)
+            if not isinstance(results, tuple) or len(results) != outputs:
+                raise TypeError(f"the kernel has {outputs} outputs, and does not return a tuple of them")
+            for result, wanted in zip(results, arrays[inputs:], strict=True):
+                if (result.shape, result.dtype) != wanted:
+                    raise TypeError(
+                        f"the kernel returns {result.dtype} of shape {result.shape}; its result is {wanted[1]} of "
+                        f"shape {wanted[0]}"
+                    )
             return compiled.lower(*given).compile()
 
-    def launch(self, compiled: Any, boxes: Sequence[Box], numbers: Sequence[int]) -> None:
-        """Start it, and put what it will return into the last box."""
+    def launch(self, compiled: Any, boxes: Sequence[Box], outputs: int, numbers: Sequence[Any]) -> None:
+        """Start it, and put what it will return into the last boxes."""
+        pending = self._of_thread.__dict__.setdefault("pending", {})
         with self._settings(), self._errors():
-            boxes[-1].array = compiled(*(box.array for box in boxes), *map(np.int64, numbers))
-        self._of_thread.__dict__.setdefault("pending", {})[id(boxes[-1])] = boxes[-1]
+            made = compiled(*(box.array for box in boxes), *numbers)
+        for box, array in zip(boxes[-outputs:], made, strict=True):
+            box.array = array
+            pending[id(box)] = box
 
     def wait(self) -> None:
         pending: dict[int, Box] = self._of_thread.__dict__.pop("pending", {})
@@ -227,22 +244,27 @@ class Kernel:
         self._function = getattr(text.load(), text.kernel)
         self.compiled = lru_cache(_KEPT)(self._compile)
 
-    def sizes_of_arrays(self, sizes: Sequence[int]) -> tuple[int, ...]:
+    def sizes_of_arrays(self, sizes: Sequence[Any]) -> tuple[int, ...]:
         return tuple(sizes[: len(self.problem.dimensions)])
 
-    def __call__(self, buffers: Sequence[Box], sizes: Sequence[int]) -> None:
-        of_arrays = self.sizes_of_arrays(sizes)
-        self._device.launch(self.compiled(of_arrays), buffers, sizes[len(of_arrays) :])
+    def numbers(self, sizes: Sequence[Any]) -> tuple[Any, ...]:
+        """Those that belong to no array, as numbers of NumPy."""
+        return self.problem.scalars(sizes, self._dtype)[len(self.problem.dimensions) :]
+
+    def __call__(self, buffers: Sequence[Box], sizes: Sequence[Any]) -> None:
+        compiled = self.compiled(self.sizes_of_arrays(sizes))
+        self._device.launch(compiled, buffers, self.problem.outputs, self.numbers(sizes))
 
     def _compile(self, sizes: tuple[int, ...]) -> Any:
-        problem, result = self.problem, self.problem.result_dtype(self._dtype)
+        problem = self.problem
         shapes = list(map(tuple, problem.shapes(sizes)))
-        dtypes = [*(self._dtype for _ in problem.inputs), result]
 
         def kernel(*given: Any) -> Any:
-            return self._function(*given[: len(shapes)], *sizes, *given[len(shapes) :])
+            made = self._function(*given[: len(shapes)], *sizes, *given[len(shapes) :])
+            return (made,) if problem.outputs == 1 else made
 
-        return self._device.compile(kernel, list(zip(shapes, dtypes, strict=True)), len(problem.numbers))
+        arrays = list(zip(shapes, problem.array_dtypes(self._dtype), strict=True))
+        return self._device.compile(kernel, arrays, problem.outputs, self.numbers(problem.default_sizes))
 
 
 def _load() -> Any:

@@ -76,11 +76,13 @@ class Device(contract.HostDevice):
             _numba.compile_or_load(kernel, signature, module)
         else:  # nobody knows all that it is made from
             kernel.compile(signature)
+        problem, count = text.problem, len(text.problem.inputs)
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            *inputs, output = map(_numba.seen, text.shaped(buffers, sizes))
+            arrays = [_numba.seen(array) for array in text.shaped(buffers, sizes)]
+            numbers = problem.scalars(sizes, dtype) if problem.reals else sizes
             with self._turn, self._thread_count():
-                kernel(*map(_read_only, inputs), output, *sizes)
+                kernel(*map(_read_only, arrays[:count]), *arrays[count:], *numbers)
 
         return launch
 
@@ -130,14 +132,17 @@ def _why_no_tiles() -> BackendUnavailable | None:
 
 
 def _signature(numba: Any, text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """The types of one launch: inputs that are never written, an output, sizes."""
-    result = text.problem.result_dtype(dtype)
-    element, of_result = (numba.from_dtype(_numba.seen_dtype(each)) for each in (dtype, result))
-    *inputs, output = (len(shape) for shape in text.problem.shapes(text.problem.default_sizes))
+    """The types of one launch: inputs that are never written, outputs, sizes."""
+    problem = text.problem
+    arrays = zip(problem.array_dtypes(dtype), problem.shapes(problem.default_sizes), strict=True)
     return (
-        *(numba.types.Array(element, ndim, "C", readonly=True) for ndim in inputs),
-        numba.types.Array(of_result, output, "C"),
-        *(numba.int64 for _ in text.problem.parameters),
+        *(
+            numba.types.Array(
+                numba.from_dtype(_numba.seen_dtype(each)), len(shape), "C", readonly=at < len(problem.inputs)
+            )
+            for at, (each, shape) in enumerate(arrays)
+        ),
+        *map(numba.typeof, problem.scalars(problem.default_sizes, dtype)),
     )
 
 

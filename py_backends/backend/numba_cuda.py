@@ -92,7 +92,7 @@ class Gpu(_cuda_events.Device):
                 for at, arguments, lengths, groups, group in stages.launches(
                     problem, dtype, buffers, sizes, self._scratch_of
                 ):
-                    configured(at, _nvidia_driver.grid(groups), group)(*arguments, *lengths)
+                    configured(at, _nvidia_driver.grid(groups), group)(*arguments, *problem.scalars(lengths, dtype))
 
         return self.recorded(launch)
 
@@ -219,7 +219,8 @@ class Simulator(contract.Device):
                 warnings.simplefilter("ignore", RuntimeWarning)  # infinities are valid results here
                 try:
                     for each in stages.launches(problem, dtype, buffers, sizes, self._scratch):
-                        kernels[each.at][each.groups, each.group](*each.buffers, *each.sizes)
+                        numbers = problem.scalars(each.sizes, dtype) if problem.reals else each.sizes
+                        kernels[each.at][each.groups, each.group](*each.buffers, *numbers)
                 except IndexError as error:  # only a simulator sees this
                     raise KernelFault(f"a thread accessed memory past the end of an array: {error}") from error
 
@@ -321,12 +322,12 @@ def _emulated(why: BackendUnavailable) -> Target:
 
 
 def _signature(text: KernelText, dtype: np.dtype[Any], stages: Stages) -> tuple[Any, ...]:
-    """The types of one launch: flat arrays, inputs, output and scratch, and 64-bit sizes."""
+    """The types of one launch: flat arrays, inputs, outputs and scratch, 64-bit sizes and real numbers."""
     numba, problem = _load(), text.problem
     scratch = [] if stages.scratch is None else [problem.sum_dtype(dtype)]
-    dtypes = [dtype] * len(problem.inputs) + [problem.result_dtype(dtype), *scratch]
+    dtypes = [*problem.array_dtypes(dtype), *scratch]
     arrays = (numba.types.Array(numba.from_dtype(_numba.seen_dtype(each)), 1, "C") for each in dtypes)
-    return (*arrays, *(numba.int64 for _ in problem.parameters))
+    return (*arrays, *map(numba.typeof, problem.scalars(problem.default_sizes, dtype)))
 
 
 def _version() -> str:

@@ -129,14 +129,14 @@ class OpenClDevice(_queues.Device):
         kernels: _Kernels,
         at: int,
         buffers: Sequence[Buffer],
-        sizes: Sequence[int],
+        sizes: Sequence[Any],
         groups: Sequence[int],
         group: Sequence[int],
     ) -> cl.Event:
         ours = kernels.of_thread
         kernel = ours[at]
         items = tuple(count * width for count, width in zip(groups, group, strict=True))
-        kernel.set_args(*buffers, *map(np.int64, sizes))
+        kernel.set_args(*buffers, *sizes)
         event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, tuple(group))
         if at == len(ours) - 1:
             # Otherwise Intel's runtime begins only with the wait, and sometimes on the waiting thread alone.

@@ -24,7 +24,8 @@ from py_backends.number_formats import COMPILED
 from py_backends.wording import in_one_line
 
 _EMULATED = "emulated"
-_TYPES = {"float32": "fp32", "float64": "fp64", "float16": "fp16", "bfloat16": "bf16", "int8": "i8", "int32": "i32"}
+_TYPES = {"float32": "fp32", "float64": "fp64", "float16": "fp16", "bfloat16": "bf16", "int8": "i8", "int32": "i32",
+          "int64": "i64"}  # fmt: skip
 """What Triton calls number formats."""
 _INTERPRETER = MappingProxyType({"TRITON_INTERPRET": "1"})
 
@@ -79,7 +80,7 @@ class Gpu(_cupy.Gpu):
                 for each in stages.launches(problem, dtype, buffers, sizes, self.scratch):
                     kernel, threads = kernels[each.at]
                     # Behind a kernel's own arguments come two pointers, to memory that none of ours needs.
-                    arguments = (*(buffer.array for buffer in each.buffers), *map(np.int64, each.sizes), 0, 0)
+                    arguments = [buffer.array for buffer in each.buffers] + [*problem.scalars(each.sizes, dtype), 0, 0]
                     kernel(_nvidia_driver.grid(each.groups), threads, arguments)
 
         return self.recorded(launch)
@@ -93,8 +94,9 @@ def compiled(text: KernelText, dtype: np.dtype[Any], backend: str, architecture:
     triton, target = _load(), importlib.import_module("triton.backends.compiler").GPUTarget
     module, problem, stages = text.load(), text.problem, text.stages("GPU")
     scratch = [] if stages.scratch is None else [problem.sum_dtype(dtype)]
-    dtypes = [*(dtype for _ in problem.inputs), problem.result_dtype(dtype), *scratch]
-    types = [*(f"*{_TYPES[each.name]}" for each in dtypes), *("i64" for _ in problem.parameters)]
+    dtypes = [*problem.array_dtypes(dtype), *scratch]
+    numbers = [_TYPES[each.dtype.name] for each in problem.scalars(problem.default_sizes, dtype)]
+    types = [*(f"*{_TYPES[each.name]}" for each in dtypes), *numbers]
     made = []
     for name, _ in stages.kernels:
         kernel = getattr(module, name)

@@ -83,16 +83,23 @@ def kernels_in(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    match = re.fullmatch(r"(\w+)=(\d+(?:x\d+)*)", text, re.ASCII)
+def _shape(text: str) -> tuple[str, tuple[int | float, ...]]:
+    """A kernel and its sizes. Behind them may stand its numbers, some of which are real."""
+    match = re.fullmatch(rf"(\w+)=({_NUMBER}(?:x{_NUMBER})*)", text, re.ASCII)
     if match is None:
         raise argparse.ArgumentTypeError(
             f"a shape is written vecadd=1000000 or matmul=1000x777x513, with whole numbers from 0 up, not {text!r}"
         )
+    sizes = match[2].split("x")
     # Counting digits first: Python refuses to convert numbers of thousands of digits.
-    if any(len(size.lstrip("0")) > 13 or int(size) > LARGEST_SIZE for size in match[2].split("x")):
+    if any(_WHOLE.fullmatch(size) and (len(size.lstrip("-0")) > 13 or int(size) > LARGEST_SIZE) for size in sizes):
         raise argparse.ArgumentTypeError(f"a size is at most 2^40 = {LARGEST_SIZE}")
-    return match[1], tuple(map(int, match[2].split("x")))
+    return match[1], tuple(int(size) if _WHOLE.fullmatch(size) else float(size) for size in sizes)
+
+
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+"""A size, or a real number, as people write them."""
 
 
 def seconds(text: str) -> float:

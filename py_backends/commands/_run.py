@@ -29,11 +29,12 @@ def dtypes(given: list[str]) -> Sequence[str]:
     return DTYPES if given == [ALL] else given
 
 
-def shapes(given: Sequence[tuple[str, tuple[int, ...]]] | None) -> dict[str, list[tuple[int, ...]]]:
+def shapes(given: Sequence[tuple[str, tuple[Any, ...]]] | None) -> dict[str, list[tuple[Any, ...]]]:
     """The requested shapes of each kernel. A single size stands for all sizes of its arrays."""
     from py_backends import registry
+    from py_backends.harness.request import checked_sizes
 
-    shapes: dict[str, list[tuple[int, ...]]] = {}
+    shapes: dict[str, list[tuple[Any, ...]]] = {}
     for kernel, given_sizes in given or ():
         problem = registry.problem(kernel)
         if len(given_sizes) == 1:
@@ -43,6 +44,7 @@ def shapes(given: Sequence[tuple[str, tuple[int, ...]]] | None) -> dict[str, lis
         else:
             written = " x ".join(name.upper() for name in problem.parameters)
             raise WrongRequest(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
+        checked_sizes(problem, sizes)
         if sizes not in shapes.setdefault(kernel, []):
             shapes[kernel].append(sizes)
     return shapes

@@ -19,11 +19,11 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, Call, Layout, Misfit
-from py_backends.conformance.trials import Inputs, drawn_from, reference
+from py_backends.conformance.trials import Inputs, drawn_from, references, with_own_dtypes
 from py_backends.contract import Array, Device, Problem
 from py_backends.functions import api
 from py_backends.number_formats import number_format
-from py_backends.results.check import check_output
+from py_backends.results.check import check_outputs
 from py_backends.results.spec import Sizes
 from py_backends.wording import in_one_line
 from py_backends.workers.serve import serve
@@ -90,7 +90,7 @@ def perform(run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], cal
         return arrays.wrong_refusal(error, expected)
     if expected:
         return f"it accepted the call, which must end as {expected.__name__}"
-    return arrays.wrong_result(problem, call, arrays.values, result)
+    return arrays.wrong_result(problem, call, dtype, arrays.values, result)
 
 
 def perform_at(
@@ -108,14 +108,14 @@ def perform_at(
         there = run(*arrays.inputs, to="device")
         values = [first, *arrays.values[1:]]
         for _ in range(2):  # the second call would see if the first changed what is there
-            if wrong := arrays.wrong_result(problem, call, values, run(there, *arrays.inputs[1:])):
+            if wrong := arrays.wrong_result(problem, call, dtype, values, run(there, *arrays.inputs[1:])):
                 return f"{wrong}, from a result on the device"
     except (TypeError, ValueError) as error:
         return arrays.wrong_refusal(error, expected)
     return "it has no arrays on its device, and left a result there" if expected else None
 
 
-def _numbers(problem: Problem, call: Call) -> dict[str, int]:
+def _numbers(problem: Problem, call: Call) -> dict[str, Any]:
     """The numbers of a call that belong to no array, by name."""
     return dict(zip(problem.numbers, call.sizes[len(problem.dimensions) :], strict=True))
 
@@ -136,38 +136,53 @@ class Arrays:
     """The arrays of one call, and the memory that they lie in, which is watched.
 
     values: those of the inputs, before anything is wrong with one.
-    inputs, out: as they are passed; `out` is None for a call without.
-    memory: the bytes around each input, and around `out` where it has memory of its own.
+    inputs: as they are passed.
+    outs: those that are passed as `out`, one for each output; none for a call without.
+    several: whether `out` is a tuple of them.
+    memory: the bytes around each input, and around those of `outs` that have memory of their own.
     """
 
     values: Inputs
     inputs: Inputs
-    out: Any
+    outs: list[Any]
+    several: bool
     memory: list[Array]
 
     def __post_init__(self) -> None:
-        self._before, self._out_before = [memory.copy() for memory in self.memory], np.copy(self.out)
+        self._before, self._outs_before = [memory.copy() for memory in self.memory], list(map(np.copy, self.outs))
+
+    @property
+    def out(self) -> Any:
+        """What is passed as `out`."""
+        if not self.outs:
+            return None
+        return tuple(self.outs) if self.several else self.outs[0]
 
     @classmethod
     def of(cls, problem: Problem, dtype: np.dtype[Any], call: Call) -> Arrays:
         """Lay out the arrays of a call."""
-        *shapes, shape = problem.shapes(call.sizes)
-        values = _first_for_others(call, drawn_from(call.values, shapes, dtype, np.random.default_rng(call.seed)))
-        layouts, result = (*call.layouts, *call.layouts[-1:] * len(values)), problem.result_dtype(dtype)
+        count, generator = len(problem.inputs), np.random.default_rng(call.seed)
+        every = list(zip(problem.shapes(call.sizes), problem.array_dtypes(dtype), strict=True))
+        drawn = drawn_from(call.values, [shape for shape, _ in every[:count]], dtype, generator)
+        values = _first_for_others(call, with_own_dtypes(problem, call.sizes, dtype, drawn, generator))
+        layouts = (*call.layouts, *call.layouts[-1:] * len(values))
         given = [_spoilt(array, at, call.misfit) for at, array in enumerate(values)]
         laid = [lay(array, layout) for array, layout in zip(given, layouts, strict=False)]
-        out: Any = None
+        outs: list[Any] = []
         if call.shares is not None:
+            ((shape, result),) = every[count:]
             reach = (abs(call.shift) + math.prod(shape)) * max(dtype.itemsize, result.itemsize)
             laid[call.shares] = lay(values[call.shares], IN_ORDER, _MARGIN + reach)
-            out = laid[call.shares].beside(call.shift, shape, result)
+            outs = [laid[call.shares].beside(call.shift, shape, result)]
         elif call.out is not None:
-            poisoned = np.full(shape, number_format(result).poison, result)
-            laid.append(lay(_spoilt(poisoned, None, call.misfit), call.out))
-            out = [] if call.misfit == NO_ARRAY else laid[-1].array
-            laid[-1].array.flags.writeable = call.misfit != READ_ONLY
-        inputs = _first_for_others(call, [each.array for each in laid[: len(values)]])
-        return cls(values, inputs, out, [each.memory for each in laid])
+            for shape, result in every[count:]:
+                poisoned = np.full(shape, number_format(result).poison, result)
+                misfit = None if outs else call.misfit  # of the first one alone
+                laid.append(lay(_spoilt(poisoned, None, misfit), call.out))
+                outs.append([] if misfit == NO_ARRAY else laid[-1].array)
+                laid[-1].array.flags.writeable = misfit != READ_ONLY
+        inputs = _first_for_others(call, [each.array for each in laid[:count]])
+        return cls(values, inputs, outs, problem.outputs > 1, [each.memory for each in laid])
 
     def wrong_refusal(self, error: Exception, expected: type[Exception] | None) -> str | None:
         """What is wrong after a call that raised. None where it had to raise, and changed nothing."""
@@ -175,21 +190,28 @@ class Arrays:
             return f"it raised {type(error).__name__}: {in_one_line(str(error))}"
         return None if self._first_changed() is None else "it refused the call, but wrote to the output"
 
-    def wrong_result(self, problem: Problem, call: Call, values: Inputs, result: Any) -> str | None:
-        """What is wrong with the result of a call of these values, or with memory outside the output.
+    def wrong_result(
+        self, problem: Problem, call: Call, dtype: np.dtype[Any], values: Inputs, result: Any
+    ) -> str | None:
+        """What is wrong with the results of a call of these values, or with memory outside the outputs.
 
-        Afterwards `out` is as it was before the call.
+        Afterwards `outs` are as they were before the call.
         """
-        if self.out is not None and result is not self.out:
+        results = result if problem.outputs > 1 else (result,)
+        if not isinstance(results, tuple) or len(results) != problem.outputs:
+            return f"it returned {type(result).__name__}, and has {problem.outputs} outputs"
+        if any(made is not out for made, out in zip(results, self.outs, strict=False)):
             return "it returned another array than out"
-        shape, dtype = problem.shapes(call.sizes)[-1], problem.result_dtype(values[0].dtype)
-        if not isinstance(result, np.ndarray) or (result.shape, result.dtype) != (shape, dtype):
-            return f"it returned {type(result).__name__} {getattr(result, 'shape', '')} {getattr(result, 'dtype', '')}"
-        answer = reference(problem, values, call.sizes)
-        if wrong := check_output(np.asarray(result, order="C"), answer, problem.rule).reason:
+        outputs = slice(len(problem.inputs), None)
+        wanted = zip(problem.shapes(call.sizes)[outputs], problem.array_dtypes(dtype)[outputs], strict=True)
+        for made, (shape, of_output) in zip(results, wanted, strict=True):
+            if not isinstance(made, np.ndarray) or (made.shape, made.dtype) != (shape, of_output):
+                return f"it returned {type(made).__name__} {getattr(made, 'shape', '')} {getattr(made, 'dtype', '')}"
+        answers = references(problem, values, call.sizes, dtype)
+        if wrong := check_outputs([np.asarray(made, order="C") for made in results], answers, problem.rule).reason:
             return wrong
-        if self.out is not None:
-            self.out[...] = self._out_before
+        for out, before in zip(self.outs, self._outs_before, strict=True):
+            out[...] = before
         at = self._first_changed()
         if at is None:
             return None

@@ -129,18 +129,27 @@ def _walls(problem: Problem) -> Iterator[Call]:
 
 def _in_place(problem: Problem) -> Iterator[Call]:
     """`out` is an input. A kernel that cannot work in place has to refuse it."""
+    if not is_plain(problem):
+        return
     seeds = {"": 1, " again": 2}
     for sizes, at, (again, seed) in itertools.product(_square(problem), range(len(problem.inputs)), seeds.items()):
         yield Call(f"{named(sizes)}, into input {at}{again}", sizes, shares=at, seed=seed)
 
 
 def _overlapping(problem: Problem) -> Iterator[Call]:
+    if not is_plain(problem):
+        return
     for sizes in _square(problem):
         for at, shift in itertools.product(range(len(problem.inputs)), (-16, -3, -1, 1, 2, 7, 16)):
             yield Call(f"{named(sizes)}, {shift} elements from input {at}", sizes, shares=at, shift=shift)
         elements = math.prod(problem.shapes(sizes)[0])
         for shift in (-elements, elements):
             yield Call(f"{named(sizes)}, just beside input 0, {shift}", sizes, shares=0, shift=shift)
+
+
+def is_plain(problem: Problem) -> bool:
+    """Whether `out` is one array, of which any input may be a part."""
+    return problem.outputs == 1 and problem.one_dtype
 
 
 def _square(problem: Problem) -> list[Sizes]:
@@ -163,11 +172,12 @@ def _unfit_inputs(problem: Problem) -> Iterator[Call]:
 
 def _misfits(problem: Problem) -> Iterator[Misfit]:
     """For each input, the dimensions that other inputs fix, or the problem."""
+    of_run = [at for at in range(len(problem.inputs)) if problem.own_dtype(at) is None]
     for at in range(len(problem.inputs)):
-        if len(problem.inputs) > 1:
+        if at not in of_run or len(of_run) > 1:  # else it would be another dtype that is taken
             yield Misfit(at, "dtype")
         yield Misfit(at, "dimensions")
-    shapes = (problem.size_of_each_dimension() or ())[:-1]
+    shapes = (problem.size_of_each_dimension() or ())[: len(problem.inputs)]
     every = list(itertools.chain.from_iterable(shapes))
     for at, shape in enumerate(shapes):
         for dimension, size in enumerate(shape):
@@ -177,8 +187,8 @@ def _misfits(problem: Problem) -> Iterator[Misfit]:
 
 def _twice(problem: Problem) -> Iterator[Call]:
     for sizes in _square(problem):
-        first, *others, _ = problem.shapes(sizes)
-        if first in others:
+        first, *others = problem.shapes(sizes)[: len(problem.inputs)]
+        if is_plain(problem) and first in others:
             yield Call(named(sizes), sizes, twice=True)
             yield Call(f"{named(sizes)}, with out", sizes, twice=True, out=IN_ORDER)
             yield Call(f"{named(sizes)}, into itself", sizes, twice=True, shares=0)
@@ -189,7 +199,7 @@ def _to_device(problem: Problem) -> Iterator[Call]:
     same = tuple(name for name in problem.dtypes if problem.result_dtype(np.dtype(name)).name == name)
     for sizes in _square(problem)[:1]:
         shapes = problem.shapes(sizes)
-        if shapes[0] == shapes[-1]:
+        if is_plain(problem) and shapes[0] == shapes[-1]:
             yield Call(named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)), dtypes=same)
 
 

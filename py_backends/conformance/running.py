@@ -21,7 +21,7 @@ from py_backends.conformance.trials import SUBNORMALS, Answered, AnyCase, Kind, 
 from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
 from py_backends.kernel_text import KernelText
-from py_backends.results.check import check_output, first_wrong
+from py_backends.results.check import check_outputs, first_wrong
 from py_backends.system import machine
 from py_backends.system.bits import same_bits
 from py_backends.workers.arena import Arena, span
@@ -155,7 +155,7 @@ class Arenas:
     """The memory of all trials: one arena for the small ones, and one for each trial that does not fit there."""
 
     def __init__(self) -> None:
-        self._small: dict[int, Arena] = {}
+        self._small: dict[tuple[int, int], Arena] = {}
 
     def run(self, runner: Runner, text: KernelText, case: Answered, *, again: bool = False) -> str | None:
         """Put a trial into an arena, run it, and judge its result. Returns what is wrong, or None.
@@ -165,34 +165,36 @@ class Arenas:
         Raises WorkerFailed if its worker has no result, and MemoryError if this machine has too little memory.
         """
         problem, trial = text.problem, case.trial
-        with self._arena(runner, problem, trial, case.inputs[0].dtype) as arena:
+        with self._arena(runner, problem, trial, case.dtype) as arena:
             for place, array in zip(arena.inputs, case.inputs, strict=True):
                 place[...] = array.reshape(-1)
             changed = runner.run(text, arena)
-            found = arena.output if runner.target.subnormals else _without_flushes(arena.output, case)
+            found = arena.outputs if runner.target.subnormals else _without_flushes(arena.outputs, case)
             wrong = arena.trespass() or changed or verdict(found, case, problem.rule)
             if not again or wrong is not None:
                 return wrong
-            first = arena.output.copy()
+            first = [output.copy() for output in arena.outputs]
             arena.poison()
             changed = runner.run(text, arena)
-            return arena.trespass() or changed or _other_bits(first, arena.output)
+            others = (_other_bits(*each) for each in zip(first, arena.outputs, strict=True))
+            return arena.trespass() or changed or next(filter(None, others), None)
 
     @contextlib.contextmanager
     def _arena(self, runner: Runner, problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Iterator[Arena]:
         """An arena with room for a trial. A large one is freed afterwards."""
-        shapes, result = problem.shapes(trial.sizes), problem.result_dtype(dtype)
+        shapes, dtypes = problem.shapes(trial.sizes), problem.array_dtypes(dtype)
         most = max(math.prod(shape) for shape in shapes)
-        needed = max(span(most, trial.sizes, each, start).end for start in trial.starts for each in (dtype, result))
+        needed = max(span(most, trial.sizes, each, start).end for start in trial.starts for each in dtypes)
         small = needed <= _SMALL_ARENA
         if small:
-            arena = self._small.get(len(shapes)) or Arena([_SMALL_ARENA] * len(shapes))
-            self._small[len(shapes)] = arena
+            key = len(shapes), problem.outputs  # a worker maps outputs otherwise than inputs
+            arena = self._small.get(key) or Arena([_SMALL_ARENA] * len(shapes))
+            self._small[key] = arena
         elif needed * _COPIES > machine.free_memory():
             raise MemoryError(f"it needs {needed * _COPIES / 2**30:.1f} GiB, which are not free")
         else:
             arena = Arena([needed] * len(shapes))
-        arena.place(trial.sizes, dtype, shapes, trial.starts, result=result, bare=trial.bare)
+        arena.place(trial.sizes, dtype, shapes, trial.starts, dtypes=dtypes, outputs=problem.outputs, bare=trial.bare)
         try:
             yield arena
         finally:
@@ -226,22 +228,25 @@ def _run_trials(
         run_cases(tally, text.problem, trials, run)
 
 
-def _without_flushes(output: Array, case: Answered) -> Array:
-    """A result with the right numbers in place of the zeros that a target without subnormal numbers may leave."""
-    right = case.reference.value
-    with np.errstate(invalid="ignore"):  # NaN compares
-        flushed = (output == 0) & (np.abs(right) < limits(output.dtype).normal)
-    return np.where(flushed, right, output).astype(output.dtype)
+def _without_flushes(outputs: Sequence[Array], case: Answered) -> list[Array]:
+    """Results with the right numbers in place of the zeros that a target without subnormal numbers may leave."""
+    made = []
+    for output, reference in zip(outputs, case.references, strict=True):
+        with np.errstate(invalid="ignore"):  # NaN compares
+            flushed = (output == 0) & (np.abs(reference.value) < limits(output.dtype).normal)
+        made.append(np.where(flushed, reference.value, output).astype(output.dtype))
+    return made
 
 
-def verdict(output: Array, case: Answered, rule: str) -> str | None:
-    """What is wrong with a result; None where nothing is."""
+def verdict(outputs: Sequence[Array], case: Answered, rule: str) -> str | None:
+    """What is wrong with results; None where nothing is."""
     if not case.trial.exact:
-        return check_output(output, case.reference, rule).reason
-    right = output == case.reference.value  # 0 and -0 are the same number
-    if right.all():
-        return None
-    return f"{first_wrong(right, output, case.reference.value, 17)}, which is exact in any order"
+        return check_outputs(outputs, case.references, rule).reason
+    for output, reference in zip(outputs, case.references, strict=True):
+        right = output == reference.value  # 0 and -0 are the same number
+        if not right.all():
+            return f"{first_wrong(right, output, reference.value, 17)}, which is exact in any order"
+    return None
 
 
 def _other_bits(first: Array, second: Array) -> str | None:

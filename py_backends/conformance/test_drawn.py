@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from py_backends.conformance.calls import Call, Layout
+from py_backends.conformance.calls import Call, Layout, is_plain
 from py_backends.conformance.plugin import SELECTION, begin, finish, marked
 from py_backends.conformance.running import Arenas, Runners, run_call, told
 from py_backends.conformance.selection import Selection, Subject
@@ -121,7 +121,8 @@ def _sizes(problem: Problem) -> st.SearchStrategy[tuple[int, ...]]:
     of_arrays = drawn.map(lambda sizes: fitting(problem, [sizes])).filter(bool).map(itemgetter(0))
     if not problem.numbers:
         return of_arrays
-    numbers = st.tuples(*[st.integers(0, 5) for _ in problem.numbers])
+    real = st.floats(-4, 4, width=16)  # exact in every format
+    numbers = st.tuples(*[real if name in problem.reals else st.integers(0, 5) for name in problem.numbers])
     return st.tuples(of_arrays, numbers).map(lambda both: (*both[0], *both[1]))
 
 
@@ -159,7 +160,7 @@ def _calls(subject: Subject) -> st.SearchStrategy[Call]:
     }
     with_out = st.builds(Call, **common, out=st.none() | own)
     sharing = st.builds(Call, **common, shares=st.integers(0, arrays - 1), shift=st.integers(-20, 20))
-    return with_out | sharing
+    return with_out | sharing if is_plain(problem) else with_out
 
 
 def _trials(subject: Subject) -> st.SearchStrategy[Trial]:

@@ -24,7 +24,8 @@ from py_backends.conformance.formats import IN_ALL_KINDS, converted, limits
 from py_backends.conformance.sizes import fits
 from py_backends.contract import Array, Problem, Reference
 from py_backends.number_formats import DTYPES
-from py_backends.results.check import reference_of
+from py_backends.problem import rounded_to
+from py_backends.results.check import references_of
 from py_backends.results.spec import Sizes
 
 Inputs = list[Array]
@@ -45,6 +46,8 @@ _BEARABLE_IN_TILES = 3_000_000
 """The same where a tile of them is."""
 _NUMBERS = (1, 2, 0, 3, 5, 4)
 """What the cases of a kind take in turn for a number that belongs to no array, odd and even ones."""
+_REALS = (1.5, -0.375, 0.0, 0.1, 1.0, -2.0)
+"""The same for a real number."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,19 @@ class Trial(Case):
         """Its inputs, which are the same for every backend."""
         generator = np.random.default_rng(list(self.name.encode()))
         with np.errstate(all="ignore"):  # numbers too large for a float32 become infinite
-            return self.draw(problem.shapes(self.sizes)[:-1], dtype, generator)
+            drawn = self.draw(problem.shapes(self.sizes)[: len(problem.inputs)], dtype, generator)
+        return with_own_dtypes(problem, self.sizes, dtype, drawn, generator)
+
+
+def with_own_dtypes(
+    problem: Problem, sizes: Sizes, dtype: np.dtype[Any], drawn: Inputs, generator: np.random.Generator
+) -> Inputs:
+    """Inputs that were drawn, but what has a dtype of its own, such as indices: only its problem can draw that."""
+    if problem.one_dtype:
+        return drawn
+    usual = zip(problem.draw(sizes, dtype, generator), problem.array_dtypes(dtype), strict=False)
+    own = [rounded_to(of, np.asarray(array)) for array, of in usual]
+    return [array if problem.own_dtype(at) is None else own[at] for at, array in enumerate(drawn)]
 
 
 AnyCase = TypeVar("AnyCase", bound=Case)
@@ -186,7 +201,10 @@ def _with_numbers(problem: Problem, case: Any, at: int) -> Any:
     """The case with the numbers of its kernel behind the sizes of its arrays, another one in each case of a kind."""
     if len(case.sizes) == len(problem.parameters):
         return case
-    numbers = {name: _NUMBERS[(at + place) % len(_NUMBERS)] for place, name in enumerate(problem.numbers)}
+    numbers = {
+        name: (_REALS if name in problem.reals else _NUMBERS)[(at + place) % len(_NUMBERS)]
+        for place, name in enumerate(problem.numbers)
+    }
     told = ", ".join(f"{name} {number}" for name, number in numbers.items())
     return replace(case, name=f"{case.name}, {told}", sizes=(*case.sizes, *numbers.values()))
 
@@ -212,11 +230,12 @@ def _flushed(draw: Draw, shapes: Shapes, dtype: np.dtype[Any], generator: np.ran
 
 
 class Answered(NamedTuple):
-    """A trial with its inputs in one dtype and the right answer."""
+    """A trial in one dtype: its inputs, and the right answer for each output."""
 
     trial: Trial
+    dtype: np.dtype[Any]
     inputs: Inputs
-    reference: Reference
+    references: tuple[Reference, ...]
 
 
 @lru_cache(maxsize=4)
@@ -231,13 +250,13 @@ def answer(problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Answered:
     inputs = trial.inputs(problem, dtype)
     for array in inputs:
         array.flags.writeable = False
-    return Answered(trial, inputs, reference(problem, inputs, trial.sizes))
+    return Answered(trial, dtype, inputs, references(problem, inputs, trial.sizes, dtype))
 
 
-def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Reference:
-    """The right answer. BrokenKernel if a plug-in's problem has none to judge by."""
+def references(problem: Problem, inputs: Inputs, sizes: Sequence[Any], dtype: np.dtype[Any]) -> tuple[Reference, ...]:
+    """The right answers. BrokenKernel if a plug-in's problem has none to judge by."""
     try:
-        return reference_of(problem, inputs, sizes)
+        return references_of(problem, inputs, sizes, dtype)
     except Exception as failed:
         if broken := registry.blamed(problem.name, failed):
             raise broken from failed

@@ -75,12 +75,12 @@ def ratio(speedup: float, verdict: str | None, low: float | None = None, high: f
     return f"{figure(max(speedup, 1 / speedup))}x {verdict}"
 
 
-def shape(sizes: Iterable[int]) -> str:
-    """Sizes as people write them: "1000 x 777 x 513"."""
+def shape(sizes: Iterable[float]) -> str:
+    """Sizes, and numbers behind them, as people write them: "1000 x 777 x 513"."""
     return " x ".join(map(str, sizes))
 
 
-def short_shape(shape: Mapping[str, int]) -> str:
+def short_shape(shape: Mapping[str, float]) -> str:
     """A short shape: one size if all are equal."""
     values = list(shape.values())
     return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))

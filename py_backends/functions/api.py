@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping
 from functools import cache
+from numbers import Real
 from typing import Any
 
-from py_backends import registry
+from py_backends import folders, registry
 from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
 from py_backends.functions.call import call, shortcuts
@@ -25,6 +27,7 @@ def find(name: str) -> Any:
     if not registry.is_kernel(name):
         raise AttributeError(f"module 'py_backends' has no attribute {name!r}")
     try:
+        _found.add(name)
         return function(name)
     except BrokenKernel as broken:
         raise AttributeError(f"module 'py_backends' has no {name!r}: {broken}") from broken
@@ -39,6 +42,20 @@ def function(kernel: str) -> Callable[..., Any]:
     run.__module__ = "py_backends"  # where others find it by its name, as pickle does
     run.__doc__ = _documentation(problem)
     return run
+
+
+_found: set[str] = set()
+"""Those that `py_backends` keeps by their names."""
+
+
+def _forget(kernel: str) -> None:
+    """Make functions anew, and also that which `py_backends` keeps."""
+    function.cache_clear()
+    if kernel in _found:
+        vars(sys.modules["py_backends"]).pop(kernel, None)
+
+
+folders.FORGET.append(_forget)
 
 
 def _of_a_and_b(problem: Problem) -> Callable[..., Any]:
@@ -102,40 +119,47 @@ def _signature(problem: Problem, run: Callable[..., Any]) -> inspect.Signature:
     keywords = [each for each in options if each.kind is inspect.Parameter.KEYWORD_ONLY]
     inputs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in problem.inputs]
     numbers = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation="int")
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type(default).__name__)
         for name, default in problem.numbers.items()
     ]
     return inspect.Signature([*inputs, *numbers, *keywords])
 
 
 def _documentation(problem: Problem) -> str:
-    dimensions = problem.size_of_each_dimension()
-    shapes = ["" for _ in range(len(problem.inputs) + 1)]
-    if dimensions is not None:
-        shapes = [_shape_in_words(problem, sizes) for sizes in dimensions]
-    inputs = "\n".join(f"{name}: an array{shape}." for name, shape in zip(problem.inputs, shapes, strict=False))
+    count, every = len(problem.inputs), [_in_words(problem, at) for at in range(len(problem.inputs) + problem.outputs)]
+    inputs = "\n".join(f"{name}: {array}." for name, array in zip(problem.inputs, every, strict=False))
     inputs += "".join(
-        f"\n{name}: a whole number, 0 or more. {default} without it." for name, default in problem.numbers.items()
+        f"\n{name}: {'a real number' if name in problem.reals else 'a whole number, 0 or more'}. {default} without it."
+        for name, default in problem.numbers.items()
     )
     others = "".join(f", {result} for {dtype}" for dtype, result in problem.results.items())
-    return _DOCUMENTATION.format(
+    return (_DOCUMENTATION if problem.outputs == 1 else _OF_SEVERAL_OUTPUTS).format(
         kernel=problem.name,
         rule=problem.rule,
         inputs=inputs,
-        shape=shapes[-1],
+        outputs="; ".join(every[count:]),
         dtypes=listed(problem.dtypes),
+        one_dtype="one dtype" if problem.one_dtype else "one dtype, where they have none of their own",
         others=others,
     )
 
 
-def _shape_in_words(problem: Problem, sizes: Sequence[int]) -> str:
-    """The shape of an array, each of whose dimensions has one of the problem's sizes or a fixed length, negated."""
-    if not sizes:
-        return " of shape ()"
-    return f" of {' x '.join(str(-size) if size < 0 else problem.dimensions[size] for size in sizes)} elements"
+def _in_words(problem: Problem, at: int) -> str:
+    """An array of a kernel, with its dtype if it has one of its own, and its shape if its signature tells that.
+
+    Each dimension has one of the problem's sizes or a fixed length, negated.
+    """
+    own, every = problem.own_dtype(at), problem.size_of_each_dimension()
+    array = f"an array of {own}" if own is not None else "an array"
+    if every is None:
+        return array
+    if not every[at]:
+        return f"{array} of shape ()"
+    lengths = " x ".join(str(-size) if size < 0 else problem.dimensions[size] for size in every[at])
+    return f"{array} of {lengths} elements"
 
 
-_DOCUMENTATION = """Run {kernel} on a backend, and return its result: an array{shape}.
+_DOCUMENTATION = """Run {kernel} on a backend, and return its result: {outputs}.
 
 {inputs}
 backend: its name, as `py_backends.backends()` lists them.
@@ -146,7 +170,7 @@ out: an array of the result's shape and dtype to write to and return.
 to: where a new result lies. `host` or None: on the host, as a NumPy array. `device`: where the backend computed it, as
     an array of the backend's library.
 
-Inputs are arrays of one dtype, which the backend has: {dtypes}.
+Inputs are arrays of {one_dtype}, which the backend has: {dtypes}.
 The result has that dtype{others}. Inputs are never changed. Arrays on the host may have any strides. They are of NumPy,
 or of a library that speaks DLPack or Python's buffer protocol. Arrays on a device are used there, and must be
 C-contiguous. The result is right by the rule '{rule}' of docs/reference.md.
@@ -155,6 +179,15 @@ Raises ValueError for wrong shapes, unknown names and an unfit `out`. Raises Typ
 wrong number of inputs, and arrays that the backend cannot reach without a copy from their device. Raises
 BackendUnavailable for a backend that is not available, and MemoryError where memory does not suffice.
 """
+
+_OF_SEVERAL_OUTPUTS = (
+    _DOCUMENTATION.replace("return its result: {outputs}", "return a tuple of its results: {outputs}")
+    .replace(
+        "out: an array of the result's shape and dtype to write",
+        "out: a tuple of arrays, one for each result, to write",
+    )
+    .replace("The result has that dtype", "Results have that dtype")
+)
 
 
 def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -173,12 +206,27 @@ def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any
     return (*inputs, *(named[name] for name in names[len(inputs) :]))
 
 
-def _numbers(problem: Problem, named: dict[str, Any]) -> tuple[int, ...]:
-    """The numbers of a call, taken from what is given by name. Raises TypeError for what is no whole number from 0."""
+def _numbers(problem: Problem, named: dict[str, Any]) -> tuple[Any, ...]:
+    """The numbers of a call, taken from what is given by name.
+
+    Raises TypeError for what is no whole number from 0, or no real number where that is asked for.
+    """
     numbers = {name: named.pop(name, default) for name, default in problem.numbers.items()}
-    for name, number in numbers.items():
-        whole = not isinstance(number, bool | float) and hasattr(number, "__index__")
-        if not whole or not 0 <= operator.index(number) <= LARGEST_SIZE:
-            given = shown(number) if whole else type(number).__name__
-            raise TypeError(f"{name} of {problem.name} must be a whole number from 0 to 2^40, not {given}")
-    return tuple(map(operator.index, numbers.values()))
+    return tuple(
+        _real(problem, name, number) if name in problem.reals else _whole(problem, name, number)
+        for name, number in numbers.items()
+    )
+
+
+def _real(problem: Problem, name: str, number: Any) -> float:
+    if isinstance(number, bool) or not isinstance(number, Real):
+        raise TypeError(f"{name} of {problem.name} must be a real number, not {type(number).__name__}")
+    return float(number)  # OverflowError for a whole number of hundreds of digits
+
+
+def _whole(problem: Problem, name: str, number: Any) -> int:
+    whole = not isinstance(number, bool | float) and hasattr(number, "__index__")
+    if not whole or not 0 <= operator.index(number) <= LARGEST_SIZE:
+        given = shown(number) if whole else type(number).__name__
+        raise TypeError(f"{name} of {problem.name} must be a whole number from 0 to 2^40, not {given}")
+    return operator.index(number)

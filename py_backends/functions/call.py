@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import combinations
 from threading import RLock, local
 from typing import Any, NoReturn
 
 import numpy as np
 
-from py_backends import plugins, registry
+from py_backends import folders, plugins, registry
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.functions import foreign_arrays
@@ -79,24 +80,56 @@ _places: dict[tuple[Asked, str], Device] = {}
 """The device of earlier calls with arrays on devices, by arguments and the name of the dtype."""
 
 
+def _forget(kernel: str) -> None:
+    """Look a kernel up anew."""
+    with _lock:
+        for launched in [key for key in _launches if key[1] == kernel]:
+            del _launches[launched]
+        for ready in [key for key in _ready if key[0][0] == kernel]:
+            del _ready[ready]
+        for placed in [key for key in _places if key[0][0] == kernel]:
+            del _places[placed]
+        for asked in [key for key in shortcuts if key[0] == kernel]:
+            del shortcuts[asked]
+
+
+folders.FORGET.append(_forget)
+
+
 def call(
-    problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: str | None, numbers: tuple[int, ...] = ()
+    problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: str | None, numbers: tuple[Any, ...] = ()
 ) -> Any:
-    """The result for arrays of any library, and for the numbers of the problem."""
+    """The result for arrays of any library, and for the numbers of the problem. Several outputs are a tuple."""
     if asked[-1].__hash__ is None:  # an array of one number, for instance: what is asked for is a key below
         asked = (*asked[:4], thread_count(asked), int)
     if to is not None:
         registry.known(to, _PLACES, "place of a result")
         if out is not None:
             raise WrongRequest("`to` says where a new result lies, `out` is an array for it: give one of the two")
-    elif _are_of_numpy(inputs) and (out is None or isinstance(out, np.ndarray)):
-        return _compute(problem, asked, inputs, inputs, out, out, numbers)
-    device = _device(asked, foreign_arrays.dtype_name(inputs[0]))
-    placed = [_placed(device, asked, name, array) for name, array in zip(problem.inputs, inputs, strict=True)]
-    for name, array, there in zip(problem.inputs, inputs, placed, strict=True):
-        _check_array(name, there, asked, array)
-    place = None if out is None else _placed(device, asked, "out", out)
-    return _compute(problem, asked, placed, [outline(array) for array in placed], out, place, numbers, to == _DEVICE)
+    outs = None if out is None else _outputs(problem, out)
+    if to is None and _are_of_numpy(inputs) and (outs is None or _are_of_numpy(outs)):
+        return _compute(problem, asked, inputs, inputs, outs, outs, numbers)
+    device = _device(asked, foreign_arrays.dtype_name(inputs[_first_of_run(problem)]))
+    own = list(map(problem.own_dtype, range(len(inputs))))
+    placed = [_placed(device, asked, *each) for each in zip(problem.inputs, inputs, own, strict=True)]
+    for name, array, there, dtype in zip(problem.inputs, inputs, placed, own, strict=True):
+        _check_array(name, there, asked, array, dtype)
+    places = None if outs is None else [_placed(device, asked, "out", each) for each in outs]
+    return _compute(problem, asked, placed, [outline(array) for array in placed], outs, places, numbers, to == _DEVICE)
+
+
+def _outputs(problem: Problem, out: Any) -> Sequence[Any]:
+    """The arrays for the outputs. Raises TypeError unless there are as many."""
+    if problem.outputs == 1:
+        return (out,)
+    if not isinstance(out, tuple | list) or len(out) != problem.outputs:
+        raise TypeError(f"{problem.name} has {problem.outputs} outputs: out must be a tuple of as many arrays")
+    return out
+
+
+def _first_of_run(problem: Problem) -> int:
+    """The first input without a dtype of its own."""
+    return next(at for at in range(len(problem.inputs)) if problem.own_dtype(at) is None)
 
 
 def _device(asked: Asked, dtype: str) -> Device:
@@ -118,23 +151,27 @@ def _are_of_numpy(arrays: Sequence[Any]) -> bool:
     return True
 
 
-def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
-    """A caller's array in its own memory. Raises TypeError if the device cannot reach it."""
+def _placed(device: Device, asked: Asked, name: str, array: Any, own: np.dtype[Any] | None = None) -> Placed:
+    """A caller's array in its own memory. Raises TypeError if the device cannot reach it.
+
+    own: the dtype that it always has.
+    """
     if isinstance(array, np.ndarray):
         return array
     if isinstance(array, foreign_arrays.NO_ARRAYS):
-        _refuse(name, array, asked)  # its attributes are those of arrays, and it is none
+        _refuse(name, array, asked, own)  # its attributes are those of arrays, and it is none
     try:
         found = device.adopt(array)
         placed = foreign_arrays.on_host(array) if found is None else found
     except foreign_arrays.REFUSALS as error:
         dtype = foreign_arrays.dtype_name(array)
-        _check_dtype(name, dtype, asked, array)
+        if own is None:
+            _check_dtype(name, dtype, asked, array)
         in_numpy = dtype not in FORMATS or np.dtype(dtype).isbuiltin == 1
         how = "" if in_numpy else f"; {dtype} is taken in arrays of NumPy, of the dtype ml_dtypes.{dtype}"
         raise TypeError(f"{name}: {error}{how}") from error
     if placed is None:
-        _refuse(name, array, asked)
+        _refuse(name, array, asked, own)
     if isinstance(placed, Adopted) and placed.buffer is None:
         return np.empty(placed.shape, placed.dtype)  # nothing lies anywhere
     return placed
@@ -145,40 +182,48 @@ def _compute(
     asked: Asked,
     inputs: Sequence[Placed],
     outlines: Sequence[Array],
-    out: Any,
-    place: Placed | None,
-    numbers: tuple[int, ...],
+    outs: Sequence[Any] | None,
+    places: Sequence[Placed] | None,
+    numbers: tuple[Any, ...],
     at_device: bool = False,
 ) -> Any:
-    """The result: in `out`, whose memory is `place`, or in a new array if they are None.
+    """The results: in `outs`, whose memory is `places`, or in new arrays if they are None.
 
     outlines: arrays of the inputs' shapes and dtypes.
-    at_device: whether a new array is one of the device's.
+    at_device: whether new arrays are the device's.
     """
-    dtype = _one_dtype(problem, asked, outlines)
-    sizes = problem.sizes(*outlines)
-    shape = problem.shapes(sizes)[-1]
-    result = problem.result_dtype(dtype)
-    if place is not None:
-        _check_output(problem, asked, inputs, place, shape, result)
+    dtype = _dtype_of_run(problem, asked, outlines)
+    sizes, count = problem.sizes(*outlines), len(inputs)
+    wanted = list(zip(problem.shapes(sizes)[count:], problem.array_dtypes(dtype)[count:], strict=True))
+    if places is not None:
+        _check_outputs(problem, asked, inputs, places, wanted)
     device, launch = lookup(_ready, (asked, dtype)) or _prepare(asked, dtype)
-    if place is not None:
-        memory = place if usable_in_place(place, inputs) else np.empty(shape, result)
+    if places is not None:
+        assert outs is not None, "they are the outputs' memory"
+        memory: Sequence[Placed] = [
+            place if usable_in_place(place, inputs) else np.empty(*each)
+            for place, each in zip(places, wanted, strict=True)
+        ]
     elif at_device:
-        out = _new(device, asked, shape, result)
-        memory = place = _placed(device, asked, "the result", out)
+        outs = [_new(device, asked, *each) for each in wanted]
+        memory = places = [_placed(device, asked, "the result", out) for out in outs]
     else:
-        out = memory = place = np.empty(shape, result)
+        outs = memory = places = [np.empty(*each) for each in wanted]
     # A shortcut goes past this line, so who has one sees to its threads' arithmetic itself.
     as_is = asked in shortcuts or surroundings.has_arithmetic()
     with nullcontext() if as_is else surroundings.arithmetic():
-        _run(device, launch, [flat(array) for array in inputs], flat(memory), (*sizes, *numbers))
-    if memory is not place:
-        assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
-        place[...] = memory
-    if at_device and isinstance(place, Adopted):
-        return device.result(out, place)
-    return out
+        arrays = [flat(array) for array in (*inputs, *memory)]
+        _run(device, launch, arrays, len(memory), problem.rounded((*sizes, *numbers), dtype))
+    for place, computed in zip(places, memory, strict=True):
+        if computed is not place:
+            assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
+            place[...] = computed
+    if at_device:
+        outs = [
+            device.result(out, place) if isinstance(place, Adopted) else out
+            for out, place in zip(outs, places, strict=True)
+        ]
+    return outs[0] if problem.outputs == 1 else tuple(outs)
 
 
 def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -191,25 +236,33 @@ def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[A
     return made
 
 
-def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
-    """The dtype of all inputs. Raises TypeError if the backend does not take it."""
-    dtypes, dtype = dtypes_taken(asked), arrays[0].dtype
-    for array in arrays:
-        if array.dtype != dtype or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
+def _dtype_of_run(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
+    """The dtype of all inputs without one of their own. Raises TypeError if the backend does not take it."""
+    dtype = arrays[0 if problem.one_dtype else _first_of_run(problem)].dtype
+    for array, wanted in zip(arrays, problem.array_dtypes(dtype), strict=False):
+        if array.dtype != wanted or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
             break
     else:
-        if dtype in dtypes:
+        if dtype in dtypes_taken(asked):
             return dtype
-    for name, array in zip(problem.inputs, arrays, strict=True):
-        _check_array(name, array, asked, array)
-    each = ", ".join(f"{name} is {array.dtype}" for name, array in zip(problem.inputs, arrays, strict=True))
+    for at, (name, array) in enumerate(zip(problem.inputs, arrays, strict=True)):
+        _check_array(name, array, asked, array, problem.own_dtype(at))
+    each = ", ".join(
+        f"{name} is {array.dtype}"
+        for at, (name, array) in enumerate(zip(problem.inputs, arrays, strict=True))
+        if problem.own_dtype(at) is None
+    )
     raise TypeError(f"the inputs must have one dtype: {each}")
 
 
-def _check_array(name: str, array: Placed, asked: Asked, given: Any) -> None:
+def _check_array(name: str, array: Placed, asked: Asked, given: Any, own: np.dtype[Any] | None = None) -> None:
+    """Raise TypeError for an input of a wrong dtype. own: that which it always has."""
     if isinstance(array, np.ma.MaskedArray):
-        _refuse(name, array, asked)
-    if array.dtype not in dtypes_taken(asked):
+        _refuse(name, array, asked, own)
+    if own is not None and array.dtype != own:
+        how = foreign_arrays.how_to_convert(name, given, own.name)
+        raise TypeError(f"{name} of {asked[0]} must be {own}, not {array.dtype}: convert it first, with {how}")
+    if own is None and array.dtype not in dtypes_taken(asked):
         _check_dtype(name, str(array.dtype), asked, given)
 
 
@@ -224,11 +277,11 @@ def _check_dtype(name: str, dtype: str, asked: Asked, given: Any) -> None:
         )
 
 
-def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
+def _refuse(name: str, array: Any, asked: Asked, own: np.dtype[Any] | None = None) -> NoReturn:
     """Raise TypeError for an object that is no array, or whose memory the backend cannot reach."""
     kind = type(array)
     if not hasattr(array, "dtype") or isinstance(array, foreign_arrays.NO_ARRAYS):
-        dtypes = [each.name for each in dtypes_taken(asked)]
+        dtypes = [each.name for each in (dtypes_taken(asked) if own is None else (own,))]
         fits = isinstance(array, foreign_arrays.CONVERTIBLE) and name != "out"
         how = f"; convert it first, for instance with {foreign_arrays.how_to_convert(name, array, dtypes[0])}"
         raise TypeError(
@@ -241,6 +294,19 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
         f"{name} is a {kind.__module__.partition('.')[0]} array ({kind.__name__}) in memory that {asked[1]} cannot "
         f"reach: {fix}"
     )
+
+
+def _check_outputs(
+    problem: Problem,
+    asked: Asked,
+    inputs: Sequence[Placed],
+    outs: Sequence[Placed],
+    wanted: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+) -> None:
+    for out, (shape, dtype) in zip(outs, wanted, strict=True):
+        _check_output(problem, asked, inputs, out, shape, dtype)
+    if any(overlap(one, other) for one, other in combinations(outs, 2)):
+        raise ValueError(f"outputs of {problem.name} share memory; pass arrays that lie apart")
 
 
 def _check_output(
@@ -315,9 +381,10 @@ def share_launch(device: Device, text: KernelText, dtype: np.dtype[Any], launch:
         _launches[id(device), text.kernel, text.variant, dtype.name] = device, launch
 
 
-def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Placed, sizes: tuple[int, ...]) -> None:
+def _run(device: Device, launch: Launch, arrays: Sequence[Placed], outputs: int, sizes: tuple[Any, ...]) -> None:
+    """Run it on its inputs and, behind them, as many outputs."""
     if isinstance(device, HostDevice):
-        launch([*inputs, output], sizes)
+        launch(arrays, sizes)
         return
     computing, this = _of_thread.__dict__.setdefault("computing", set()), id(device)
     if this in computing:  # it keeps its arguments and its scratch memory by the thread
@@ -328,11 +395,12 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
     buffers: list[Any] = []
     try:
         computing.add(this)
-        buffers = device.place(launch, sizes, [*inputs, output])
+        buffers = device.place(launch, sizes, arrays, outputs=outputs)
         launch(buffers, sizes)
         device.wait()
-        if not isinstance(output, Adopted):
-            device.download(buffers[-1], output)
+        for buffer, output in list(zip(buffers, arrays, strict=True))[-outputs:]:
+            if not isinstance(output, Adopted):
+                device.download(buffer, output)
     finally:
         try:
             for buffer in buffers:

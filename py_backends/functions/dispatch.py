@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from py_backends import registry
+from py_backends import folders, registry
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.functions import this_process
@@ -23,6 +23,14 @@ Choice = tuple[Target, KernelText]
 """The target and the source of a call."""
 _dtypes: dict[tuple[str, str, str | None, str | None], tuple[np.dtype[Any], ...]] = {}
 """The dtypes of a kernel by backend, variant and target. None stands for any variant or target."""
+
+
+def _forget(kernel: str) -> None:
+    for key in [key for key in _dtypes if key[0] == kernel]:
+        del _dtypes[key]
+
+
+folders.FORGET.append(_forget)
 _targets: dict[str, list[Target]] = {}
 """By backend, once one of them is available."""
 _Value = TypeVar("_Value")

@@ -49,8 +49,9 @@ def _compute(backend: str) -> None:
     for target in targets_of(backend):
         if target.available and not target.emulated:
             asked = (problem.name, backend, None, target.name, None, type(None))
-            shapes = problem.shapes(problem.equal_sizes(_SIZE))[:-1]
-            inputs = [np.zeros(shape, dtypes_taken(asked)[0]) for shape in shapes]
+            sizes, dtype = problem.equal_sizes(_SIZE), dtypes_taken(asked)[0]
+            every = zip(problem.inputs, problem.shapes(sizes), problem.array_dtypes(dtype), strict=False)
+            inputs = [np.zeros(shape, of_array) for _, shape, of_array in every]
             call.call(problem, asked, inputs, None, None, tuple(problem.numbers.values()))
 
 

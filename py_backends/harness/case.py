@@ -1,4 +1,4 @@
-"""A case: one kernel at one shape and dtype, with inputs, an output and the right answer."""
+"""A case: one kernel at one shape and dtype, with inputs, outputs and the right answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from py_backends.contract import Array, Problem, Reference
 from py_backends.number_formats import number_format
-from py_backends.results.check import Verdict, check_output, reference_of
+from py_backends.problem import rounded_to
+from py_backends.results.check import Verdict, check_outputs, references_of
 from py_backends.results.spec import Sizes
 from py_backends.workers.arena import TO_MOVE_IN, Arena, span
 
@@ -28,50 +29,53 @@ class Case(Arena):
 
     def __init__(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any], seed: int) -> None:
         self.problem, self.shapes = problem, problem.shapes(sizes)
-        result = problem.result_dtype(dtype)
-        dtypes = [*[dtype] * len(problem.inputs), result]
+        dtypes = problem.array_dtypes(dtype)
         ends = [span(math.prod(shape), sizes, each).end for shape, each in zip(self.shapes, dtypes, strict=True)]
         super().__init__([end + TO_MOVE_IN for end in ends])
-        self.place(sizes, dtype, self.shapes, result=result)
+        self.place(sizes, dtype, self.shapes, dtypes=dtypes, outputs=problem.outputs)
         self._seed = seed
         for array, numbers in zip(self.inputs, self._drawn(), strict=True):
-            array[...] = (numbers if dtype.kind != "i" else np.rint(numbers)).reshape(-1)
+            array[...] = rounded_to(array.dtype, np.asarray(numbers)).reshape(-1)
 
     def _drawn(self) -> Iterable[Array]:
         """The inputs, before they are rounded to the case's dtype."""
-        return self.problem.draw(self.sizes, self.dtype, np.random.default_rng(self._seed))
+        return self.problem.given(self.sizes, self.dtype, np.random.default_rng(self._seed))
 
     @cached_property
-    def reference(self) -> Reference:
-        """The right answer."""
-        inputs = [array.reshape(shape) for array, shape in zip(self.inputs, self.shapes[:-1], strict=True)]
-        return reference_of(self.problem, inputs, self.sizes)
+    def references(self) -> tuple[Reference, ...]:
+        """The right answer for each output."""
+        inputs = [array.reshape(shape) for array, shape in zip(self.inputs, self.shapes, strict=False)]
+        return references_of(self.problem, inputs, self.sizes, self.dtype)
 
     def check_output(self) -> Verdict:
-        """Judge the current content of the output."""
+        """Judge the current content of the outputs."""
         if trespass := self.trespass():
             return Verdict.wrong(self.problem.rule, trespass)
-        found = check_output(self.output, self.reference, self.problem.rule)
+        found = check_outputs(self.outputs, self.references, self.problem.rule)
         return replace(found, check=replace(found.check, relative_error=self._relative_error()))
 
     @cached_property
-    def _exact(self) -> Array | None:
-        """The float64 result of the unrounded inputs; None if it would take too long, or the kernel has no float64."""
+    def _exact(self) -> list[Array] | None:
+        """The float64 results of the unrounded inputs; None if it would take too long, or the kernel has no float64."""
         if sum(map(math.prod, self.shapes)) > _MOST_MEASURED or "float64" not in self.problem.dtypes:
             return None
-        if self.dtype.name == number_format(self.dtype).drawn and self.reference.value.dtype == np.float64:
-            return self.reference.value
-        inputs = [numbers.astype(np.float64) for numbers in self._drawn()]
-        return reference_of(self.problem, inputs, self.sizes).value
+        values = [reference.value for reference in self.references]
+        if self.dtype.name == number_format(self.dtype).drawn and all(value.dtype == np.float64 for value in values):
+            return values
+        exact = np.dtype(np.float64)
+        dtypes = self.problem.array_dtypes(exact)
+        inputs = [rounded_to(of, np.asarray(numbers)) for numbers, of in zip(self._drawn(), dtypes, strict=False)]
+        return [each.value for each in references_of(self.problem, inputs, self.sizes, exact)]
 
     def _relative_error(self) -> float | None:
-        """The Euclidean norm of the output's error over that of the exact result.
+        """The Euclidean norm of the error of all outputs over that of the exact results.
 
         None if the exact result has the norm 0 or is not known, or if the quotient is not finite.
         """
         if self._exact is None:
             return None
         with np.errstate(all="ignore"):  # a wrong output may hold anything
-            size = float(np.linalg.norm(self._exact))
-            error = float(np.linalg.norm(self.output.astype(np.float64) - self._exact))
+            size = math.hypot(*(float(np.linalg.norm(exact)) for exact in self._exact))
+            apart = (output.astype(np.float64) - exact for output, exact in zip(self.outputs, self._exact, strict=True))
+            error = math.hypot(*(float(np.linalg.norm(each)) for each in apart))
         return error / size if size and math.isfinite(error / size) else None

@@ -95,8 +95,9 @@ def needed_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> int:
     of_arrays = problem.bytes(sizes, dtype) * COPIES
     if problem.rule != "componentwise":
         return of_arrays
-    *inputs, result = map(math.prod, problem.shapes(sizes))
-    of_reference = _OF_INPUTS * max(sum(inputs), result) + _OF_RESULT * result
+    elements = list(map(math.prod, problem.shapes(sizes)))
+    inputs, results = sum(elements[: len(problem.inputs)]), sum(elements[len(problem.inputs) :])
+    of_reference = _OF_INPUTS * max(inputs, results) + _OF_RESULT * results
     return max(of_arrays, of_reference * np.dtype(np.float64).itemsize)
 
 

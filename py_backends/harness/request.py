@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from py_backends import registry
 from py_backends.contract import Problem, Target
 from py_backends.errors import WrongRequest
 from py_backends.kernel_text import KernelText
-from py_backends.limits import LARGEST_SIZE, whole_number
+from py_backends.limits import LARGEST_SIZE, real_number, whole_number
 from py_backends.number_formats import DTYPES
 from py_backends.results.spec import Sizes, Spec
 from py_backends.wording import shown
@@ -67,7 +66,7 @@ class Request:
             if self.kernels and kernel not in self.wanted:
                 raise WrongRequest(f"a shape is given for {kernel}, which is not among the requested kernels")
             for sizes in shapes:
-                _check_sizes(problem, sizes)
+                checked_sizes(problem, sizes)
 
     @property
     def wanted(self) -> list[str]:
@@ -81,7 +80,7 @@ class Request:
         names = {each: getattr(self, each) for each in ("kernels", "backends", "targets", "variants", "dtypes")}
         names["kernels"] = None if self.kernels is None else [registry.given_as(name) for name in self.kernels]
         shapes = {
-            kernel: [[operator.index(size) for size in sizes] for sizes in given]
+            kernel: [checked_sizes(registry.problem(kernel), sizes)[: len(sizes)] for sizes in given]
             for kernel, given in self.shapes.items()
         }
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
@@ -152,7 +151,7 @@ class Request:
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
         """The sizes at which a kernel runs."""
         shapes = self.shapes.get(problem.name, [problem.default_sizes])
-        return [tuple(map(operator.index, problem.whole_sizes(sizes))) for sizes in shapes]
+        return [tuple(checked_sizes(problem, sizes)) for sizes in shapes]
 
 
 def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -196,6 +195,13 @@ def _first_of_each_device(places: list[Place]) -> list[Place]:
     ]
 
 
-def _check_sizes(problem: Problem, sizes: Sizes) -> None:
-    for dimension, size in zip(problem.parameters, problem.whole_sizes(sizes), strict=True):
-        whole_number(f"{dimension} of {problem.name}", size, 0, LARGEST_SIZE)
+def checked_sizes(problem: Problem, sizes: Sizes) -> list[Any]:
+    """Sizes and numbers of a kernel as Python's own numbers. Raises WrongRequest for others."""
+    named = [
+        (f"{name} of {problem.name}", name in problem.reals, each)
+        for name, each in zip(problem.parameters, problem.whole_sizes(sizes), strict=True)
+    ]
+    return [
+        real_number(what, each) if is_real else whole_number(what, each, 0, LARGEST_SIZE)
+        for what, is_real, each in named
+    ]

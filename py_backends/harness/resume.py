@@ -33,7 +33,7 @@ class _Asked:
     targets: list[str] | None
     variants: list[str] | None
     dtypes: list[str]
-    shapes: dict[str, list[list[int]]]
+    shapes: dict[str, list[list[int | float]]]
 
 
 @dataclass(frozen=True)

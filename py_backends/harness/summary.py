@@ -55,7 +55,7 @@ def row_of(ran: RunningRow, versus: Speedup | None = None) -> Row:
     )
 
 
-def _named(kernel: str, sizes: Sizes) -> dict[str, int]:
+def _named(kernel: str, sizes: Sizes) -> dict[str, int | float]:
     """The sizes by the names of the kernel's parameters. Rows of a broken kernel have none."""
     return dict(zip(registry.problem(kernel).parameters, sizes, strict=True)) if sizes else {}
 

@@ -34,22 +34,22 @@ class Distributed:
     @property
     def widths(self) -> tuple[int, ...]:
         """Bytes of an element of each array."""
-        return (self.dtype.itemsize,) * len(self.problem.inputs) + (self.problem.result_dtype(self.dtype).itemsize,)
+        return tuple(each.itemsize for each in self.problem.array_dtypes(self.dtype))
 
     def layout(self, ranks: int, sizes: tuple[int, ...]) -> Layout:
         """How its arrays lie on so many ranks.
 
         An array without dimensions lies on every rank if it is an input, whatever the source says, and on the first if
-        it is the output. Each rank has memory for it.
+        it is an output. Each rank has memory for it.
         """
         shapes = self.problem.shapes(sizes)
         held, needed = (
             zip(*(boxes(rank, ranks, self.widths, *sizes) for rank in range(ranks)), strict=True)
             for boxes in (self.text.blocks, getattr(self.text, "needs", self.text.blocks))
         )
-        every, output = on_every(_ELEMENT, ranks), len(shapes) - 1
+        every, inputs = on_every(_ELEMENT, ranks), len(self.problem.inputs)
         of_element = {
-            at: on_first(_ELEMENT, ranks) if at == output else every for at, shape in enumerate(shapes) if not shape
+            at: every if at < inputs else on_first(_ELEMENT, ranks) for at, shape in enumerate(shapes) if not shape
         }
         return tuple(
             (_ELEMENT, of_element[at], every) if at in of_element else array

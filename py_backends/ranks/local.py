@@ -14,7 +14,7 @@ from py_backends.functions.targets import targets_of
 from py_backends.kernel_text import KernelText
 
 OnArrays = Callable[..., None]
-"""Computes a kernel on arrays of its shapes, inputs and then the output. It takes the kernel's numbers by name."""
+"""Computes a kernel on arrays of its shapes, inputs and then outputs. It takes the kernel's numbers by name."""
 
 
 class LocalKernels:
@@ -30,8 +30,9 @@ class LocalKernels:
         device = self._opened(text.backend, target.name)
         launch, problem = device.prepare(text, dtype), text.problem
 
-        def on_arrays(*arrays: Array, **numbers: int) -> None:
-            sizes = (*problem.sizes(*arrays[:-1]), *{**problem.numbers, **numbers}.values())
+        def on_arrays(*arrays: Array, **numbers: Any) -> None:
+            sizes = (*problem.sizes(*arrays[: len(problem.inputs)]), *{**problem.numbers, **numbers}.values())
+            sizes = problem.rounded(sizes, dtype)
             launch([array.reshape(-1) for array in arrays], sizes)
             device.wait()
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from py_backends.contract import Array, Problem
+from py_backends.problem import rounded_to
 from py_backends.ranks.communicator import CountingCommunicator
 from py_backends.ranks.local import OnArrays
 
@@ -32,12 +33,14 @@ def call(
 ) -> Callable[[], int]:
     """A call of a rank's own kernel for arrays of its own."""
     element = np.dtype(dtype)
-    inputs = list(problem.draw(sizes, element, np.random.default_rng(ranks.rank)))
-    output = np.empty(problem.shapes(sizes)[-1], problem.result_dtype(element))
+    drawn, dtypes = problem.draw(sizes, element, np.random.default_rng(ranks.rank)), problem.array_dtypes(element)
+    inputs = [rounded_to(of, np.asarray(array)) for of, array in zip(dtypes, drawn, strict=False)]
+    outputs = map(np.empty, problem.shapes(sizes)[len(inputs) :], dtypes[len(inputs) :])
+    arrays = [*inputs, *outputs]
     numbers = dict(zip(problem.numbers, sizes[len(problem.dimensions) :], strict=True))
 
     def once() -> int:
-        local(*inputs, output, **numbers)
+        local(*arrays, **numbers)
         return 1
 
     return once

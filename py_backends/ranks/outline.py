@@ -53,16 +53,16 @@ def record(kernel: Distributed, rank: int, ranks: int, sizes: tuple[int, ...]) -
     """As `outline`, with all exchanges one by one."""
     shapes = kernel.problem.shapes(sizes)
     needs = getattr(kernel.text, "needs", kernel.text.blocks)(rank, ranks, kernel.widths, *sizes)
-    dtypes = [np.dtype(kernel.dtype)] * len(kernel.problem.inputs) + [kernel.problem.result_dtype(kernel.dtype)]
+    dtypes = kernel.problem.array_dtypes(kernel.dtype)
     recorded = Record()
     arrays = [
         recorded.array(extent(box) if shape else (), dtype)
         for shape, box, dtype in zip(shapes, needs, dtypes, strict=True)
     ]
 
-    def local(*arrays: _Shape, **numbers: int) -> None:
-        whole = {**kernel.problem.numbers, **numbers}
-        recorded.events.append(Call((*kernel.problem.sizes(*arrays[:-1]), *whole.values())))  # type: ignore[arg-type]  # shapes do
+    def local(*arrays: _Shape, **numbers: Any) -> None:
+        whole, inputs = {**kernel.problem.numbers, **numbers}, arrays[: len(kernel.problem.inputs)]
+        recorded.events.append(Call((*kernel.problem.sizes(*inputs), *whole.values())))  # type: ignore[arg-type]  # shapes do
 
     try:
         getattr(kernel.text, kernel.problem.name)(_Recorder(rank, ranks, recorded), local, *arrays, *sizes)

@@ -141,10 +141,10 @@ class Session:
         ranks.tally.seconds, ranks.tally.sent = 0.0, 0
         ranks.mpi.Barrier()
         begin = perf_counter()
-        held = [self._held[buffer] for buffer in buffers]
+        held, inputs = [self._held[buffer] for buffer in buffers], len(prepared.kernel.problem.inputs)
         replaced: list[Blocks] = []
         arranged = [
-            self._arrange(each, *layout, replaced, filled=at < len(held) - 1)
+            self._arrange(each, *layout, replaced, filled=at < inputs)
             for at, (each, layout) in enumerate(zip(held, layouts, strict=True))
         ]
         shapes = prepared.kernel.problem.shapes(sizes)

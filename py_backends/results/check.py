@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,27 +29,39 @@ class Verdict:
         return cls(Check(False, rule, error_over_bound), reason)
 
 
-def reference_of(problem: Problem, inputs: Sequence[Array], sizes: Sequence[int]) -> Reference:
-    """The right answer of a problem. Raises WrongRequest, which says what is wrong, if it breaks the contract.
+def references_of(
+    problem: Problem, inputs: Sequence[Array], sizes: Sequence[Any], dtype: np.dtype[Any]
+) -> tuple[Reference, ...]:
+    """The right answers of a problem in a run in a dtype, one for each output.
 
-    The reference judges every backend, so it has to pass its own check: rounded to the result's dtype, it must lie
-    within its own bound.
+    Raises WrongRequest, which says what is wrong, if one breaks the contract. A reference judges every backend, so it
+    has to pass its own check: rounded to the output's dtype, it must lie within its own bound.
     """
-    judge: Callable[..., Reference] = problem.reference
-    found = judge(inputs, *sizes[len(problem.dimensions) :])
-    if not isinstance(found, Reference):
-        raise WrongRequest(f"its reference has the type {type(found).__name__}, not Reference")
-    if (found.bound is not None) != (problem.rule == "componentwise"):
-        has = "no bound" if found.bound is None else "a bound"
-        raise WrongRequest(f"its rule is {problem.rule}, but its reference has {has}")
-    shape = tuple(problem.shapes(sizes)[-1])
+    judge: Callable[..., Any] = problem.reference
+    answer = judge(inputs, *problem.rounded(sizes, dtype)[len(problem.dimensions) :])
+    found = answer if isinstance(answer, tuple) else (answer,)
+    if len(found) != problem.outputs:
+        raise WrongRequest(f"it has {problem.outputs} outputs, and its reference gives {len(found)}")
+    outputs = slice(len(problem.inputs), None)
+    shapes, dtypes = problem.shapes(sizes)[outputs], problem.array_dtypes(dtype)[outputs]
+    for reference, shape, of_output in zip(found, shapes, dtypes, strict=True):
+        _check_reference(reference, problem.rule, tuple(shape), of_output)
+    return found
+
+
+def _check_reference(reference: object, rule: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if not isinstance(reference, Reference):
+        raise WrongRequest(f"its reference has the type {type(reference).__name__}, not Reference")
+    if rule == "bitwise" and reference.bound is not None:
+        raise WrongRequest("its rule is bitwise, but its reference has a bound")
+    if rule == "componentwise" and reference.bound is None and dtype.kind != "i":
+        raise WrongRequest("its rule is componentwise, but its reference has no bound")
     for name in ("value", "bound", "overflow"):
-        array = getattr(found, name)
+        array = getattr(reference, name)
         if array is not None and getattr(array, "shape", None) != shape:
             kind = getattr(array, "shape", type(array).__name__)
             raise WrongRequest(f"the {name} of its reference has the shape {kind}, but its output has {shape}")
-    _check_answer(found, problem.result_dtype(inputs[0].dtype))
-    return found
+    _check_answer(reference, dtype)
 
 
 def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
@@ -67,6 +79,15 @@ def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
         rounded = check_output(np.asarray(reference.value).astype(dtype), reference, "componentwise")
     if rounded.reason:
         raise WrongRequest(f"its reference, rounded to {dtype}, is not within its own bound: {rounded.reason}")
+
+
+def check_outputs(outputs: Sequence[Array], references: Sequence[Reference], rule: str) -> Verdict:
+    """Compare all outputs with their references: the verdict on the first that is wrong, else the largest error."""
+    found = [check_output(*each, rule) for each in zip(outputs, references, strict=True)]
+    for at, verdict in enumerate(found, 1):
+        if verdict.reason is not None:
+            return verdict if len(found) == 1 else replace(verdict, reason=f"output {at}: {verdict.reason}")
+    return max(found, key=lambda verdict: verdict.check.error_over_bound or 0.0)
 
 
 def check_output(output: Array, reference: Reference, rule: str) -> Verdict:

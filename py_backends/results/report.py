@@ -52,7 +52,8 @@ class Work:
     @classmethod
     def of(cls, problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> Work:
         """That of a problem at these sizes, for inputs of a dtype."""
-        written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
+        every = list(zip(problem.shapes(sizes), problem.array_dtypes(dtype), strict=True))
+        written = sum(math.prod(shape) * of_array.itemsize for shape, of_array in every[-problem.outputs :])
         of_sizes = problem.flops(sizes), problem.bytes(sizes, dtype), written, problem.work(sizes)
         return cls(problem.rule, cast(Any, problem.rate), *map(int, of_sizes))
 
@@ -163,7 +164,7 @@ class Prediction:
     backend: str
     variant: str
     dtype: str
-    shape: dict[str, Whole]
+    shape: dict[str, Whole | float]
     scaling: str
     network: str
     ranks: Whole
@@ -232,7 +233,7 @@ class Control:
 
     kernel: str
     dtype: str
-    shape: dict[str, Whole]
+    shape: dict[str, Whole | float]
     first: Speedup
     second: Speedup
 
@@ -326,7 +327,7 @@ class Row(ShownInNotebooks):
     target: str
     variant: str
     dtype: str
-    shape: dict[str, Whole]
+    shape: dict[str, Whole | float]
     status: str
     reason: str | None = None
     fix: str | None = None
@@ -337,7 +338,7 @@ class Row(ShownInNotebooks):
     rate: Rate | None = None
     versus: Speedup | None = None
     percent_of_ceiling: float | None = None
-    requested: dict[str, Whole] | None = None
+    requested: dict[str, Whole | float] | None = None
     work: Work | None = None
     finished: bool = True
     threads: Whole | None = None
@@ -371,7 +372,7 @@ class Row(ShownInNotebooks):
         return min(1.0, self.communication.seconds / kernel.median) if kernel.median else 0.0
 
     @property
-    def asked(self) -> dict[str, int]:
+    def asked(self) -> dict[str, int | float]:
         """The requested shape; the row may have run at a smaller one."""
         return self.requested or self.shape
 

@@ -149,7 +149,7 @@ def without_roof(report: Report) -> Iterator[tuple[Row, str]]:
 
 
 def _why_none(row: Row, report: Report) -> str:
-    if 0 in row.shape.values():
+    if any(size == 0 and isinstance(size, int) for size in row.shape.values()):  # a real number may be 0
         return "it computes nothing"
     if _measured_on(row, report.ceilings) != _CPU:
         return "these are the CPU's ceilings, and its device has others"

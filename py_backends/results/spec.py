@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-Sizes = tuple[int, ...]
+Sizes = tuple[Any, ...]
+"""Of a kernel's arrays, whole numbers; and behind them its numbers, some of which may be real."""
 
 
 class Workload(NamedTuple):

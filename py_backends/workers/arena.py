@@ -1,7 +1,7 @@
 """Guarded memory for the arrays of a case: each array lies between two zones. An arena holds one case at a time.
 
 The zones of an input hold the format's poison, usually NaN. A kernel that reads past an input thus gets a wrong result.
-The zones of the output hold a known value, which each run must leave as it is. Workers attach the inputs read-only.
+The zones of an output hold a known value, which each run must leave as it is. Workers attach the inputs read-only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Span(NamedTuple):
 
 def zone_elements(sizes: Sizes) -> int:
     """Elements of a zone. It holds a whole row if that is not too long, so that one row too many is detected."""
-    return _SHORTEST_ZONE + min(max(sizes, default=0), _LONGEST_ZONE)
+    return _SHORTEST_ZONE + int(min(max(sizes, default=0), _LONGEST_ZONE))
 
 
 def span(elements: int, sizes: Sizes, dtype: np.dtype[Any], start: int = 0) -> Span:
@@ -57,12 +57,13 @@ _MAPPED_AGAIN = 1 << 24
 
 
 class Arena:
-    """Memory for inputs and an output.
+    """Memory for inputs and outputs.
 
     sizes: of the current case.
-    dtype: of its inputs.
-    spans: of its arrays, the output last.
+    dtype: in which it runs.
+    spans: of its arrays, inputs and then outputs.
     inputs: its inputs as flat arrays.
+    outputs: its outputs in their shapes.
     moves: how often it has moved so that those who map it have to map it again.
     """
 
@@ -73,14 +74,19 @@ class Arena:
         self.dtype = np.dtype(np.float32)
         self.spans: list[Span] = []
         self.inputs: list[Array] = []
+        self.outputs: list[Array] = []
         self.moves = 0
-        self.output: Array = np.empty(0, self.dtype)
         self._dtypes: list[np.dtype[Any]] = []
-        self._output_zones: list[Array] = []
+        self._output_zones: list[list[Array]] = []
+
+    @property
+    def output(self) -> Array:
+        """The first of its outputs, which is the only one of most kernels."""
+        return self.outputs[0]
 
     @property
     def descriptors(self) -> list[int]:
-        """The file descriptors of the memory of inputs and output. A worker attaches them."""
+        """The file descriptors of the memory of all arrays. A worker attaches them."""
         return [memory.descriptor for memory in self._memory]
 
     @property
@@ -95,14 +101,15 @@ class Arena:
         shapes: Sequence[tuple[int, ...]],
         starts: Sequence[int] = (0,),
         *,
-        result: np.dtype[Any] | None = None,
+        dtypes: Sequence[np.dtype[Any]] | None = None,
+        outputs: int = 1,
         bare: bool = False,
     ) -> None:
-        """Make room for a case, and poison its output. The caller fills in the inputs.
+        """Make room for a case, and poison its outputs. The caller fills in the inputs.
 
         starts: for each array, the distance of its first element from the beginning of a page, in elements. The last
             entry applies to all further arrays.
-        result: the dtype of the output. None: that of the inputs.
+        dtypes: of the arrays, inputs and then as many outputs. None: all have that of the case.
         bare: whether kernels get the arrays without the zones behind them.
 
         Raises MemoryError if an array does not fit.
@@ -110,14 +117,14 @@ class Arena:
         self.sizes, self.dtype = tuple(sizes), dtype
         counts = [math.prod(shape) for shape in shapes]
         beginnings = [*starts, *[starts[-1]] * len(counts)]
-        self._dtypes = [dtype] * (len(counts) - 1) + [result or dtype]
+        self._dtypes = [dtype] * len(counts) if dtypes is None else list(dtypes)
         self.spans = [
             span(count, self.sizes, of_array, start)
             for count, of_array, start in zip(counts, self._dtypes, beginnings, strict=False)
         ]
         if any(each.end > memory.bytes.size for each, memory in zip(self.spans, self._memory, strict=True)):
             raise MemoryError(f"an array of {max(counts)} elements and its guard zones exceed {self.capacities} bytes")
-        self._lay(shapes[-1])
+        self._lay(shapes[-outputs:])
         if bare:
             self.spans = [each._replace(zone=0) for each in self.spans]
 
@@ -137,32 +144,39 @@ class Arena:
             self.spans[at] = old._replace(first=first)
         for at, values in enumerate(before):
             self._part(at, self.spans[at].first, self.spans[at].size)[...] = values  # NumPy minds that they overlap
-        self._lay(self.output.shape)
+        self._lay([output.shape for output in self.outputs])
 
-    def _lay(self, shape: tuple[int, ...]) -> None:
-        """Take the arrays from their places, and fill the zones. `shape`: of the output, which is poisoned."""
-        *self.inputs, output = [self._part(at, each.first, each.size) for at, each in enumerate(self.spans)]
-        self.output = output.reshape(shape)
-        for at in range(len(self.inputs)):
+    def _lay(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Take the arrays from their places, and fill the zones. `shapes`: of the outputs, which are poisoned."""
+        arrays = [self._part(at, each.first, each.size) for at, each in enumerate(self.spans)]
+        inputs = len(arrays) - len(shapes)
+        self.inputs = arrays[:inputs]
+        self.outputs = [array.reshape(shape) for array, shape in zip(arrays[inputs:], shapes, strict=True)]
+        for at, array in enumerate(self.inputs):
             for zone in self._zones(at):
-                zone.fill(number_format(self.dtype).poison)
-        self._output_zones = self._zones(-1)
+                zone.fill(number_format(array.dtype).poison)
+        self._output_zones = [self._zones(at) for at in range(inputs, len(arrays))]
         self.poison()
 
     def poison(self) -> None:
-        """Fill the output with a value that is no result, so that an old result cannot pass for a new one."""
-        filled = number_format(self.output.dtype)
-        self.output.fill(filled.poison)
-        for zone in self._output_zones:
-            zone.fill(filled.kept)
+        """Fill the outputs with a value that is no result, so that an old result cannot pass for a new one."""
+        for output, zones in zip(self.outputs, self._output_zones, strict=True):
+            filled = number_format(output.dtype)
+            output.fill(filled.poison)
+            for zone in zones:
+                zone.fill(filled.kept)
 
     def trespass(self) -> str | None:
-        """A sentence that says where a kernel wrote outside the output; None if it did not."""
-        dtype = self.output.dtype
-        kept, places = dtype.type(number_format(dtype).kept), ("before the beginning", "past the end")
-        zones = zip(places, self._output_zones, strict=True)
-        wrong = [place for place, zone in zones if not (zone == kept).all()]
-        return f"it wrote {' and '.join(wrong)} of its output" if wrong else None
+        """A sentence that says where a kernel wrote outside an output; None if it did not."""
+        for at, (output, zones) in enumerate(zip(self.outputs, self._output_zones, strict=True), 1):
+            kept, places = number_format(output.dtype).kept, ("before the beginning", "past the end")
+            wrong = [
+                place for place, zone in zip(places, zones, strict=True) if not (zone == output.dtype.type(kept)).all()
+            ]
+            if wrong:
+                which = "its output" if len(self.outputs) == 1 else f"its output {at}"
+                return f"it wrote {' and '.join(wrong)} of {which}"
+        return None
 
     def close(self) -> None:
         """Close the descriptors. The memory stays until the arrays on it are gone."""

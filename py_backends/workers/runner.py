@@ -101,7 +101,7 @@ class Runner:
         return rate
 
     def run(self, text: KernelText, case: Arena) -> str | None:
-        """Run a kernel once for a check. The result is in the case's output. Returns any other fault, or None."""
+        """Run a kernel once for a check. The results are in the case's outputs. Returns any other fault, or None."""
         worker = self._ready(text, case)
         wrong: str | None = self._ask(worker, "run", **_arguments(text, case))["wrong"]
         return wrong
@@ -129,10 +129,10 @@ class Runner:
         poisoned: bool = False,
         statement: str | None = None,
     ) -> Sample:
-        """Take one timed sample, which leaves its last result in the case's output: see `Session.sample`.
+        """Take one timed sample, which leaves its last results in the case's outputs: see `Session.sample`.
 
         statement: a Python statement to time in place of the kernel, on copies of the arrays. Only a poisoned sample
-            leaves its result in the output.
+            leaves its results in the outputs.
 
         A cold sample is a single launch whatever the counts say: each launch would need its own flush. A poisoned one
         is a single call: the result of an earlier call would hide the NaN.
@@ -196,7 +196,7 @@ class Runner:
         worker = self._open()
         if self._loaded.get(id(case)) != case.moves:
             memory = {"descriptors": case.descriptors, "capacities": case.capacities}
-            self._ask(worker, "load", arena=id(case), **memory)
+            self._ask(worker, "load", arena=id(case), outputs=len(case.outputs), **memory)
             self._loaded[id(case)] = case.moves
         return worker
 

@@ -84,13 +84,13 @@ class Session:
         call.share(backend, target, threads, self._device)
         return {"processes": list(self._device.processes)}
 
-    def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
+    def load(self, descriptors: list[int], arena: int, capacities: list[int], outputs: int) -> dict[str, Any]:
         """Attach an arena's memory, or attach it anew. The inputs cannot be written in this process."""
         if arena in self._arenas:
             self.unload(descriptors, arena)
-        last = len(capacities) - 1
+        inputs = len(capacities) - outputs
         self._arenas[arena] = [
-            SharedMemory.attach(descriptor, count, writable=at == last)
+            SharedMemory.attach(descriptor, count, writable=at >= inputs)
             for at, (descriptor, count) in enumerate(zip(descriptors, capacities, strict=True))
         ]
         return {}
@@ -145,19 +145,20 @@ class Session:
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
     def run(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
-        """Run a kernel once for a check. Guard zones, inputs and the output's NaN go to the device and back.
+        """Run a kernel once for a check. Guard zones, inputs and the outputs' NaN go to the device and back.
 
         A device that computes in the caller's memory cannot write to the inputs. Any other device gets copies of them,
         with the same alignment.
 
-        Returns as `wrong` a fault that the output does not show, or None.
+        Returns as `wrong` a fault that the outputs do not show, or None.
         """
         case, device = self._placed(**placed), self._device
-        *inputs, output = case.with_zones()
+        every = case.with_zones()
+        inputs, outputs = every[: -case.outputs], every[-case.outputs :]
         in_place = isinstance(device, HostDevice)
         given = inputs if in_place else [(page_aligned_copy(memory), first) for memory, first in inputs]
-        arrays = [memory[first:] for memory, first in (*given, output)]
-        buffers = device.place(case.launch, case.sizes, arrays, filled=True)
+        arrays = [memory[first:] for memory, first in (*given, *outputs)]
+        buffers = device.place(case.launch, case.sizes, arrays, outputs=case.outputs, filled=True)
         try:
             _timed_launch(device, case, buffers)
             for buffer, array in zip(buffers, arrays, strict=True):
@@ -211,24 +212,26 @@ class Session:
         """
         device = self._device
         arrays = case.arrays()
-        output = arrays[-1]
         if cold:
             flush(device)
         begin = perf_counter()
-        buffers = device.place(case.launch, case.sizes, arrays, filled=poisoned)
+        buffers = device.place(case.launch, case.sizes, arrays, outputs=case.outputs, filled=poisoned)
+        results = list(zip(buffers, arrays, strict=True))[-case.outputs :]
         uploaded = perf_counter()
         if cold and not isinstance(device, HostDevice):
             flush(device)
         launching = perf_counter()
         launches = [_timed_launch(device, case, buffers)]
         computed = perf_counter()
-        device.download(buffers[-1], output)
+        for result in results:
+            device.download(*result)
         downloaded = perf_counter()
         drain = 0.0
         if repetitions:
             launches = [_timed_launch(device, case, buffers) for _ in range(repetitions)]
             repeated = perf_counter()
-            device.download(buffers[-1], output)
+            for result in results:
+                device.download(*result)
             drain = (perf_counter() - repeated) - (downloaded - computed)
         releasing = perf_counter()
         for buffer in buffers:
@@ -255,19 +258,22 @@ class Session:
         """The mean seconds of a statement over `a`, `b` and so on: over `repetitions` runs after `warm_up` others.
 
         Its arrays are copies in ordinary memory. No code of ours runs between it and the clock: a call may take only a
-        tenth of a microsecond. `poisoned` fills its output with NaN first, and copies the result to the case's output.
+        tenth of a microsecond. `poisoned` fills its outputs with NaN first, and copies the results to the case's.
         """
         case = self._placed(**placed)
         arrays = self._copies_of(placed["arena"], statement, case, placed["kernel"])
+        outputs = arrays[-case.outputs :]
         if poisoned:
-            arrays[-1].fill(number_format(arrays[-1].dtype).poison)
+            for output in outputs:
+                output.fill(number_format(output.dtype).poison)
         names = dict(zip(ascii_lowercase, arrays, strict=False))
         timer = Timer(statement, globals={"np": np, "pb": py_backends} | names)
         timer.timeit(warm_up)
         move_apart()
         seconds = timer.timeit(repetitions) / repetitions
         if poisoned:
-            case.arrays()[-1][...] = arrays[-1].reshape(-1)
+            for place, output in zip(case.arrays()[-case.outputs :], outputs, strict=True):
+                place[...] = output.reshape(-1)
         return {"seconds": seconds}
 
     def _copies_of(self, arena: int, statement: str, case: Placed, kernel: str) -> list[Array]:
@@ -289,7 +295,7 @@ class Session:
         if not count:
             return []
         device = self._device
-        buffers = device.place(case.launch, case.sizes, case.arrays())
+        buffers = device.place(case.launch, case.sizes, case.arrays(), outputs=case.outputs)
         launches = [_timed_launch(device, case, buffers) for _ in range(count)]
         for buffer in buffers:
             device.release(buffer)
@@ -300,25 +306,32 @@ class Session:
         known = id(case.launch), *case.sizes
         if isinstance(self._device, HostDevice) or known in self._known:
             return
-        for buffer in self._device.place(case.launch, case.sizes, case.arrays()):
+        for buffer in self._device.place(case.launch, case.sizes, case.arrays(), outputs=case.outputs):
             self._device.release(buffer)
         self._known.add(known)
 
     def _placed(
-        self, arena: int, kernel: str, variant: str, dtype: str, sizes: list[int], spans: list[list[int]]
+        self, arena: int, kernel: str, variant: str, dtype: str, sizes: list[Any], spans: list[list[int]]
     ) -> Placed:
-        where, inputs = [Span(*each) for each in spans], np.dtype(dtype)
-        dtypes = [inputs] * (len(where) - 1) + [registry.problem(kernel).result_dtype(inputs)]
-        return Placed(self._arenas[arena], where, sizes, dtypes, self._launches[kernel, variant, dtype])
+        where, problem, of_run = [Span(*each) for each in spans], registry.problem(kernel), np.dtype(dtype)
+        return Placed(
+            self._arenas[arena],
+            where,
+            problem.rounded(sizes, of_run),
+            problem.array_dtypes(of_run),
+            problem.outputs,
+            self._launches[kernel, variant, dtype],
+        )
 
 
 class Placed(NamedTuple):
-    """A kernel, and the case in an arena on which it runs."""
+    """A kernel, and the case in an arena on which it runs: inputs, and then as many outputs."""
 
     memory: list[SharedMemory]
     spans: list[Span]
-    sizes: list[int]
-    dtypes: list[np.dtype[Any]]
+    sizes: tuple[Any, ...]
+    dtypes: Sequence[np.dtype[Any]]
+    outputs: int
     launch: Launch
 
     def arrays(self) -> list[Array]:

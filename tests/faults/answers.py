@@ -83,7 +83,7 @@ def reason(answer: Answer, case: Answered, problem: Problem) -> str | None:
         except ArithmeticError as raised:
             return str(raised)
         output = found.astype(problem.result_dtype(case.inputs[0].dtype))
-    return verdict(output.reshape(problem.shapes(sizes)[-1]), case, problem.rule)
+    return verdict([output.reshape(problem.shapes(sizes)[-1])], case, problem.rule)
 
 
 def lecture(kernel: str, *given: Any) -> Array:

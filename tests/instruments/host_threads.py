@@ -22,7 +22,7 @@ import py_backends
 from py_backends.backend import opencl
 from py_backends.contract import Array
 from py_backends.kernel_text import KernelText, Stages, WorkItems
-from py_backends.results.check import check_output, reference_of
+from py_backends.results.check import check_output, references_of
 
 _DRIVER = HERE / "on_threads"
 _INCLUDED = re.compile(r'#include "(.+)"')
@@ -201,7 +201,8 @@ class Program:
             shape = problem.shapes(sizes)[-1]
             output = np.frombuffer(answer, case.dtype, math.prod(shape), begin).reshape(shape)
             begin += output.nbytes
-            if reason := check_output(output, reference_of(problem, inputs, sizes), problem.rule).reason:
+            (reference,) = references_of(problem, inputs, sizes, np.dtype(case.dtype))
+            if reason := check_output(output, reference, problem.rule).reason:
                 yield case, reason
         assert begin == len(answer)
 

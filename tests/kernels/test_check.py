@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from py_backends import registry
 from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
-from py_backends.results.check import check_output, reference_of
+from py_backends.results.check import check_output, references_of
 from py_backends.results.report import Check
 from py_backends.system.bits import same_bits
 
@@ -206,7 +206,8 @@ class TestReferences:
         sizes = (7, 5, 3)[: len(problem.dimensions)]
         draw = np.random.default_rng(1)
         inputs = [(draw.standard_normal(shape) * scale).astype(np.float32) for shape in problem.shapes(sizes)[:-1]]
-        assert reference_of(problem, inputs, sizes).value.shape == problem.shapes(sizes)[-1]
+        (reference,) = references_of(problem, inputs, sizes, inputs[0].dtype)
+        assert reference.value.shape == problem.shapes(sizes)[-1]
 
     @pytest.mark.parametrize(
         ("value", "bound", "words"),
@@ -227,19 +228,19 @@ class TestReferences:
         problem = Answering(Reference(np.array(value), np.array(bound)))
         inputs: list[Array] = [np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)]
         with pytest.raises(WrongRequest, match=words):
-            reference_of(problem, inputs, (1, 2, 1))
+            references_of(problem, inputs, (1, 2, 1), inputs[0].dtype)
 
     def test_a_bound_is_a_number_where_the_result_may_overflow_too(self) -> None:
         problem = Answering(Reference(np.zeros((1, 2)), np.array([[0.0, np.nan]]), np.array([[False, True]])))
         inputs: list[Array] = [np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)]
         with pytest.raises(WrongRequest, match="the bound of its reference is negative or not finite"):
-            reference_of(problem, inputs, (1, 2, 1))
+            references_of(problem, inputs, (1, 2, 1), inputs[0].dtype)
 
     def test_what_may_overflow_and_what_is_not_finite_need_no_bound(self) -> None:
         value, bound = np.array([[1e39, np.nan]]), np.array([[np.inf, np.nan]])
         problem = Answering(Reference(value, bound, np.array([[True, False]])))
         inputs: list[Array] = [np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)]
-        assert reference_of(problem, inputs, (1, 2, 1)) is problem.answer
+        assert references_of(problem, inputs, (1, 2, 1), inputs[0].dtype) == (problem.answer,)
 
 
 def test_a_nan_that_signals_is_as_good_as_any_other() -> None:

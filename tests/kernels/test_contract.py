@@ -294,8 +294,8 @@ class TestLaunches:
     @pytest.mark.parametrize(
         ("problem", "why"),
         [
-            (Stepped(), "repeats 'rounds', which is no number"),
-            (registry.problem("matmul"), "which is no number of the kernel"),
+            (Stepped(), "repeats 'rounds', which is no whole number"),
+            (registry.problem("matmul"), "which is no whole number of the kernel"),
         ],
     )
     def test_what_cannot_be_repeated_is_refused(self, tmp_path: Path, problem: Problem, why: str) -> None:

@@ -88,7 +88,7 @@ EMULATED = """
     import numpy as np
     from py_backends import registry
     from py_backends.errors import KernelFault
-    from py_backends.results.check import check_output, reference_of
+    from py_backends.results.check import check_output, references_of
 
     class Changed(type(registry.kernel_texts("matmul", "cutile")["lecture"])):
         def load(self, part=None):
@@ -111,7 +111,7 @@ EMULATED = """
         device.prepare(text, a.dtype)(buffers, (m, n, k))
     except KernelFault as fault:
         sys.exit(str(fault))
-    reference = reference_of(text.problem, [a, b], (m, n, k))
+    (reference,) = references_of(text.problem, [a, b], (m, n, k), a.dtype)
     print(check_output(buffers[-1].reshape(m, n), reference, "componentwise").reason)
 """
 

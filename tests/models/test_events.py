@@ -481,7 +481,7 @@ def session_on(device: Device) -> tuple[Session, Case]:
     session = Session()
     session._device, session._backend = device, "numpy"
     session.prepare([], "vecadd", "lecture", "float32")
-    session.load(list(map(os.dup, case.descriptors)), id(case), case.capacities)
+    session.load(list(map(os.dup, case.descriptors)), id(case), case.capacities, outputs=1)
     return session, case
 
 

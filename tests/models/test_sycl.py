@@ -275,7 +275,6 @@ import launched, numpy
 from py_backends.backend import _sycl
 from py_backends.backend.sycl import SyclDevice
 from py_backends.number_formats import number_format
-from py_backends.results.check import check_output, reference_of
 
 device, kernel = SyclDevice(_sycl.devices("")["intel-cpu"], 2, sys.argv[1]), sys.argv[2]
 (text,) = (text for text in launched.tuned("sycl") if text.kernel == kernel)

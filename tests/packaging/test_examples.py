@@ -207,7 +207,7 @@ class TestInstalled:
         kernels = {kernel["kernel"]: kernel for kernel in found["plugin_kernels"]}
         assert list(kernels) == ["axpy", "smooth", "total"]
         assert kernels["axpy"]["package"] == "py-backends-axpy 0.1.0"
-        assert (kernels["axpy"]["backends"], kernels["axpy"]["reason"]) == (["numpy", "opencl"], None)
+        assert (kernels["axpy"]["backends"], kernels["axpy"]["reason"]) == (["numpy", "opencl", "openmp"], None)
 
     @pytest.mark.parametrize(
         "name", [("axpy", "numpy"), ("matmul", "einsum"), ("smooth", "numpy"), ("total", "numpy")], ids="-".join

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import run_python
+from written_files import made
 
 import py_backends as pb
 from py_backends import folders, registry
@@ -48,26 +49,8 @@ kernel void axpy(global const T* alpha, global const T* x, global const T* y, gl
 
 
 @pytest.fixture
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test adds is known in it alone."""
-    monkeypatch.setenv(folders.VARIABLE, "")
-    caches = registry.kernel_plugins, registry.problem, registry.kernel_texts, registry.variant_names
-    yield
-    folders._known.clear()
-    for each in (*caches, registry._brought_problem):
-        each.cache_clear()
-
-
-@pytest.fixture
 def axpy(tmp_path: Path) -> Path:
     return made(tmp_path / "axpy", {"problem.py": PROBLEM, "lecture/numpy.py": IN_NUMPY})
-
-
-def made(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
 
 
 def test_a_folder_is_a_kernel_on_the_command_line(axpy: Path, tmp_path: Path) -> None:
@@ -120,6 +103,13 @@ class TestProblem:
         assert "n" in registry.problem(registry.kernel_named(axpy)).dimensions
         made(axpy, {"problem.py": PROBLEM.replace("(1),(n),(n)->(n)", "(1),(m),(m)->(m)")})
         assert registry.problem(registry.kernel_named(axpy)).dimensions == ("m",)
+
+    def test_a_function_computes_by_the_source_as_it_is(self, axpy: Path) -> None:
+        ones = np.ones(3, np.float32)
+        for factor in (1, 2):
+            made(axpy, {"lecture/numpy.py": IN_NUMPY.replace("z += y", f"z += {factor} * y")})
+            registry.kernel_named(axpy)
+            assert (pb.axpy(ones[:1], ones, ones, backend="numpy") == 1 + factor).all()
 
     def test_python_takes_paths_too(self, axpy: Path) -> None:
         assert Request(kernels=[axpy]).kernels == ("axpy",)

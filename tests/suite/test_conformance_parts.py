@@ -336,8 +336,8 @@ class TestWithoutSubnormals:
         inputs = [np.array([LEAST, 1], DTYPE), np.array([2 * LEAST, 1], DTYPE)]
         trial = Trial("made up", (2,), lambda *_: inputs)
         case = answer(VECADD, trial, DTYPE)
-        output = np.array(results, DTYPE)
-        assert (verdict(_without_flushes(output, case), case, VECADD.rule) is None) == holds
+        outputs = [np.array(results, DTYPE)]
+        assert (verdict(_without_flushes(outputs, case), case, VECADD.rule) is None) == holds
 
     def test_inputs_have_zeros_in_their_place(self) -> None:
         trial = Trial("made up", (4,), lambda *_: [np.array([1e-40, -1e-40, 1.2e-38, np.nan], DTYPE)] * 2)

@@ -7,16 +7,17 @@ from py_backends.contract import Problem, Reference
 
 
 class Axpy(Problem):
-    name, signature, in_place = "axpy", "(1),(n),(n)->(n)", True
+    name, signature, in_place = "axpy", "(n),(n)->(n)", True
+    numbers = {"alpha": 2.5}
 
     @np.errstate(all="ignore")
-    def reference(self, alpha, x, y):
-        numbers = np.finfo(x.dtype)
-        g = float(numbers.eps) / (1 - float(numbers.eps)) * (2 if x.dtype == np.float64 else 1)  # eps is 2u
-        alpha, x, y = (array.astype(np.float64) for array in (alpha, x, y))
+    def reference(self, x, y, alpha):
+        limits = np.finfo(x.dtype)
+        g = float(limits.eps) / (1 - float(limits.eps)) * (2 if x.dtype == np.float64 else 1)  # eps is 2u
+        x, y = (array.astype(np.float64) for array in (x, y))
         product, added = np.abs(alpha * x), np.where(np.isfinite(y), np.abs(y), 0)
-        overflow = np.isfinite(alpha) & np.isfinite(x) & ~((1 + g) * (product + added) <= numbers.max)
-        bound = g * (product + np.abs(y)) + 2 * float(numbers.smallest_subnormal)
+        overflow = np.isfinite(x) & ~((1 + g) * (product + added) <= limits.max)
+        bound = g * (product + np.abs(y)) + 2 * float(limits.smallest_subnormal)
         return Reference(alpha * x + y, bound, overflow)
 
     def flops(self, sizes):

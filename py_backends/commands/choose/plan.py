@@ -91,19 +91,24 @@ def statement(spec: Spec, threads: int | None = None) -> str:
     own = problem.in_numpy if registry.is_baseline(spec.backend) else None
     if own and threads is None and problem.result_dtype(dtype) == dtype:
         return own
-    *inputs, output = list(ascii_lowercase[: len(problem.inputs) + 1])
+    arrays = ascii_lowercase[: len(problem.inputs) + problem.outputs]
+    inputs, outputs = arrays[: len(problem.inputs)], arrays[len(problem.inputs) :]
     options = {"backend": spec.backend, "target": spec.target, "variant": spec.variant, "threads": threads}
-    given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
+    numbers = dict(zip(problem.numbers, spec.sizes[len(problem.dimensions) :], strict=False))
+    others = {name: number for name, number in numbers.items() if number != problem.numbers[name]}
+    given = "".join(f", {name}={value!r}" for name, value in (others | options).items() if value is not None)
+    output = outputs if len(outputs) == 1 else f"({', '.join(outputs)})"
     return f"pb.{spec.kernel}({', '.join(inputs)}, out={output}{given})"
 
 
 def other_sizes(problem: Problem, sizes: Sizes, dtype: str, budget: float) -> list[Sizes]:
     """Shapes of about the same proportions, smaller ones and one larger: as many as `budget` seconds suffice for."""
     count = min(_MOST_OTHERS, max(0, int((budget - _SECONDS_OF_ONE) / _SECONDS_OF_ANOTHER)))
-    if not count or 0 in sizes:
+    dimensions = len(problem.dimensions)
+    if not count or 0 in sizes[:dimensions]:
         return []
-    factor = _WORK_OF_LARGER ** (1 / len(sizes))
-    larger = tuple(round(size * factor) for size in sizes)
+    factor = _WORK_OF_LARGER ** (1 / dimensions)
+    larger = problem.resized(sizes, lambda size: round(size * factor))
     above = [larger] if problem.bytes(larger, np.dtype(dtype)) <= most_bytes(budget) and count > 1 else []
     smaller = list(dict.fromkeys(growing(problem, sizes)))[:-1]
     step = max(1, math.ceil(len(smaller) / (count - len(above))))

@@ -205,7 +205,7 @@ class _Measured:
         return max(found, key=lambda row: row.threads or 0, default=None)
 
     @property
-    def baseline_shape(self) -> dict[str, int] | None:
+    def baseline_shape(self) -> dict[str, int | float] | None:
         """The shape at which its baseline ran; None if the file does not say it."""
         if self.row.versus and self.row.versus.same_shape:
             return self.row.shape

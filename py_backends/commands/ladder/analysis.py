@@ -43,7 +43,7 @@ class Climb:
 
     kernel: str
     dtype: str
-    shape: dict[str, int]
+    shape: dict[str, int | float]
     ladder: Ladder
     steps: list[Step]
     missing: list[tuple[Rung, str]]

@@ -89,7 +89,7 @@ class Request:
         problem = registry.problem(kernel)
         given = self.shapes.get(kernel) or [grown(problem, problem.default_sizes, _THOUSAND_TIMES)]
         for sizes in given:
-            if 0 in sizes:
+            if 0 in sizes[: len(problem.dimensions)]:
                 raise WrongRequest(f"{kernel} of a size 0 has no work that ranks could share: give another")
         return given
 

@@ -113,7 +113,7 @@ def _chosen(roofline: Roofline) -> list[Point]:
 
 def _asked_work(points: Sequence[Point]) -> int:
     row = points[0].row
-    return prod(row.asked.values())
+    return prod(size for size in row.asked.values() if isinstance(size, int))
 
 
 def _height(roofline: Roofline) -> float:

@@ -48,7 +48,7 @@ def plan(
     counts: dict[tuple[str, Sizes], set[int]] = {}
     for problem in map(registry.problem, kernels):
         for sizes in shapes.get(problem.name, [problem.default_sizes]):
-            if 0 in sizes:
+            if 0 in sizes[: len(problem.dimensions)]:
                 raise WrongRequest(f"{problem.name} of a size 0 has no work that threads could share: give another")
             for count in threads:
                 counts.setdefault((problem.name, sizes), set()).add(count)

@@ -142,13 +142,13 @@ def _points(report: Report) -> Iterator[Point]:
     timed = [row for row in here if row.timed and not row.requested and _has_one_size(row)]
     answers = {measure: _answers(timed, measure) for measure in MEASURES}
     for row in timed:
-        yield Point(next(iter(row.shape.values())), row, {each: answers[each].get(id(row)) for each in MEASURES})
+        yield Point(int(next(iter(row.shape.values()))), row, {each: answers[each].get(id(row)) for each in MEASURES})
 
 
 def _has_one_size(row: Row) -> bool:
     """Whether all arrays have it. Another shape has no size."""
     sizes = tuple(row.shape.values())
-    return sizes == registry.problem(row.kernel).equal_sizes(sizes[0])
+    return sizes == registry.problem(row.kernel).equal_sizes(int(sizes[0]))
 
 
 def _answers(rows: Sequence[Row], measure: str) -> dict[int, str]:

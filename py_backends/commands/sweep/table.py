@@ -115,7 +115,7 @@ def _too_long(report: Report) -> Iterator[Remark]:
 def _at(row: Row) -> str:
     """The size of a row; its shape if the dimensions differ."""
     sizes = list(row.shape.values())
-    return size(sizes[0]) if len(set(sizes)) == 1 else units.shape(sizes)
+    return size(int(sizes[0])) if len(set(sizes)) == 1 else units.shape(sizes)
 
 
 def _of_crossovers(sweep: Sweep) -> Section:

@@ -114,9 +114,13 @@ def _chosen(report: Report) -> list[Timeline]:
         largest: dict[tuple[str, str], Timeline] = {}
         for each in found:
             name = each.asked.kernel, each.asked.dtype
-            largest[name] = max(largest.get(name, each), each, key=lambda each: sum(each.asked.sizes))
+            largest[name] = max(largest.get(name, each), each, key=_elements)
         found = list(largest.values())[:_MOST]
     return found
+
+
+def _elements(timeline: Timeline) -> int:
+    return sum(size for size in timeline.asked.sizes if isinstance(size, int))
 
 
 def _draw_calls(axes: Axes, timeline: Timeline) -> None:

@@ -2,5 +2,5 @@
 import numpy as np
 
 
-def axpy(alpha, x, y, z, n):
+def axpy(x, y, z, n, alpha):
     np.add(alpha * x, y, out=z)
