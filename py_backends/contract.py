@@ -22,7 +22,8 @@ import numpy as np
 
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.kernel_text import KernelText, Stages, WorkItems
-from py_backends.problem import Array, Ladder, Problem, Reference, Rung
+from py_backends.problem import Ladder, Problem, Rung
+from py_backends.reference import Array, Reference
 
 __all__ = [
     "Adopted",

@@ -15,28 +15,12 @@ from typing import Any, ClassVar
 
 import ml_dtypes  # noqa: F401  # makes its formats known to NumPy by their names
 import numpy as np
-from numpy.typing import NDArray
 
 from py_backends.errors import WrongRequest
 from py_backends.number_formats import FORMATS, number_format
+from py_backends.reference import Array, Reference
 from py_backends.signature import Signature
 from py_backends.stored_inputs import stored_arrays, stored_shapes
-
-Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The right answer of one case.
-
-    value: the result, in float64 where a bound is given, else in the dtype of the result.
-    bound: the largest allowed error of each element, 0 where it must equal `value`; None where every bit must agree.
-    overflow: True where infinity or NaN passes too; None for nowhere.
-    """
-
-    value: Array
-    bound: Array | None = None
-    overflow: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -99,15 +83,15 @@ class Problem(ABC):
     dimensions: ClassVar[tuple[str, ...]]
     """The names of the sizes. With a signature: those of the outputs first, then the others."""
     numbers: ClassVar[Mapping[str, int | float]] = MappingProxyType({})
-    """Numbers that belong to no array, by name with their defaults: whole ones from 0 up such as steps, where the
-    default is whole, and real ones such as alpha = 2.0. The Python function has them as named arguments. Sources take
-    real ones in the dtype of the arithmetic, `Sum`, and everybody gets them rounded to that."""
+    """Numbers that belong to no array, by name with their defaults. One whose default is whole is whole, from 0 on,
+    such as steps. One whose default is a float is real, such as alpha = 2.0. The Python function has them as named
+    arguments. Sources take real ones in the dtype of the arithmetic, `Sum`, and everybody gets them rounded to that."""
     nonzero_sizes: ClassVar[tuple[str, ...]] = ()
     """The names of those sizes of arrays that may not be 0."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
     keywords of Python nor options of the Python functions. With a signature, if no names are given: those that
-    `reference` has, else a, b and so on."""
+    `reference` or `function` has, else a, b and so on."""
     outputs: ClassVar[int] = 1
     """How many arrays a kernel writes, behind its inputs. With a signature: as many as that has."""
     rule: ClassVar[str] = "componentwise"
@@ -144,10 +128,21 @@ class Problem(ABC):
     are called elsewhere: the inputs, then the output. None where that takes more than one statement. Where the result
     has another dtype than the inputs, it need not be right."""
 
+    function: ClassVar[Callable[..., Any] | None] = None
+    """What it computes, in plain NumPy: of the inputs, and then of the numbers. `reference` comes from it by default,
+    with a bound that holds for any order of its sums (`py_backends.bounds`)."""
+    tolerance: ClassVar[float | Mapping[str, float] | None] = None
+    """In place of that bound, where there is none or one that judges nothing: the largest error of an element, relative
+    to the largest element of its output. One for all dtypes of a run, or one for each by its name."""
+    ulps: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    """Errors of functions that a right library may have, where they are larger than usual: see `bounds.bounded`."""
+
     _parsed: ClassVar[Signature | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "function" in cls.__dict__ and "reference" not in cls.__dict__:
+            cls.reference = _of_function  # type: ignore[assignment, method-assign]  # as the harness calls it
         if "signature" in cls.__dict__:
             cls._parsed = Signature.parse(cls.signature)
             cls.dimensions, cls.outputs = cls._parsed.dimensions, cls._parsed.outputs
@@ -156,6 +151,8 @@ class Problem(ABC):
                 cls.reference = _with_inputs(cls.reference, count)  # type: ignore[method-assign]  # as the harness calls it
                 if "inputs" not in cls.__dict__:
                     cls.inputs = named[:count]
+            elif "inputs" not in cls.__dict__ and (function := _plain_function(cls)):
+                cls.inputs = tuple(inspect.signature(function).parameters)[:count]
             if "inputs" in cls.__dict__ and len(cls.inputs) != count:
                 raise WrongRequest(f"its inputs are {cls.inputs}, and its signature {cls.signature} has {count}")
             if len(cls.inputs) != count:
@@ -272,8 +269,9 @@ class Problem(ABC):
     def reference(self, inputs: Sequence[Array]) -> Reference | tuple[Reference, ...]:
         """The right answer for `inputs`, arrays of the shapes and dtypes above; one for each output if it has several.
 
-        A problem with `numbers` gets them behind the inputs. It may have a parameter for each input in place of one for
-        all, which then are the names of the inputs. An array alone stands for one of which every bit must agree.
+        By default that of `function`. A problem with `numbers` gets them behind the inputs. It may have a parameter for
+        each input in place of one for all, which then are the names of the inputs. An array alone stands for one of
+        which every bit must agree.
         """
 
     def flops(self, sizes: Sequence[int]) -> int:
@@ -351,8 +349,40 @@ def _beside(problem: type[Problem], name: str) -> Path:
 def _parameters_by_name(problem: type[Problem]) -> tuple[str, ...]:
     """The parameters of a problem's own `reference` where it has one for each input; none where it has one for all."""
     own = problem.__dict__.get("reference")
+    if own is _of_function:
+        return ()
     _, *names = inspect.signature(own).parameters if own else ("self", _ALL_INPUTS)
     return () if names[:1] == [_ALL_INPUTS] else tuple(names)
+
+
+def _of_function(problem: Problem, inputs: Sequence[Array], *numbers: Any) -> Reference | tuple[Reference, ...]:
+    """The `reference` of a problem that has a function in its place."""
+    from py_backends import bounds
+
+    function, dtype = _plain_function(type(problem)), _dtype_of_run(problem, inputs)
+    assert function
+    results = problem.array_dtypes(dtype)[len(problem.inputs) :]
+    found: Reference | tuple[Reference, ...]
+    if problem.tolerance is None:
+        sums = problem.sum_dtype(dtype)
+        found = bounds.bounded(function, *inputs, numbers=numbers, ulps=problem.ulps, sums=sums, results=results)
+    else:
+        given = problem.tolerance if isinstance(problem.tolerance, float) else problem.tolerance[dtype.name]
+        found = bounds.tolerated(function, *inputs, numbers=numbers, tolerance=given, results=results)
+    return found
+
+
+def _dtype_of_run(problem: Problem, inputs: Sequence[Array]) -> np.dtype[Any]:
+    """That of the inputs that have none of their own."""
+    free = [each.dtype for at, each in enumerate(inputs) if problem.own_dtype(at) is None]
+    return free[0] if free else np.dtype(problem.dtypes[0])
+
+
+def _plain_function(problem: type[Problem]) -> Callable[..., Any] | None:
+    """A problem's function of arrays alone. It stands in the class as any other function, without `self`."""
+    found = inspect.getattr_static(problem, "function")
+    plain: Callable[..., Any] | None = found.__func__ if isinstance(found, staticmethod) else found
+    return plain
 
 
 def _with_inputs(reference: Callable[..., Any], count: int) -> Callable[..., Any]:

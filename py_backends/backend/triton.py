@@ -80,7 +80,7 @@ class Gpu(_cupy.Gpu):
                 for each in stages.launches(problem, dtype, buffers, sizes, self.scratch):
                     kernel, threads = kernels[each.at]
                     # Behind a kernel's own arguments come two pointers, to memory that none of ours needs.
-                    arguments = [buffer.array for buffer in each.buffers] + [*problem.scalars(each.sizes, dtype), 0, 0]
+                    arguments = (*(buffer.array for buffer in each.buffers), *problem.scalars(each.sizes, dtype), 0, 0)
                     kernel(_nvidia_driver.grid(each.groups), threads, arguments)
 
         return self.recorded(launch)

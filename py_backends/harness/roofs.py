@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Self
 
+from py_backends import registry
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
@@ -149,7 +150,7 @@ class Ceilings:
         text, work, dtype = row.text, row.work, row.dtype.name
         assert text is not None  # rows without a source are not timed
         prepared = row.runner.prepare(text, row.case)
-        if 0 in row.case.sizes[: len(row.case.problem.dimensions)]:
+        if 0 in row.case.sizes[: len(registry.problem(row.spec.kernel).dimensions)]:
             return
         if not prepared.on_cpu:
             self._add_on_device(row, prepared)

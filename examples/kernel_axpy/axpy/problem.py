@@ -20,8 +20,5 @@ class Axpy(Problem):
         bound = g * (product + np.abs(y)) + 2 * float(limits.smallest_subnormal)
         return Reference(alpha * x + y, bound, overflow)
 
-    def flops(self, sizes):
-        return 2 * sizes[0]
-
 
 PROBLEM = Axpy()
