@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import in_turn
 import pytest
-from commands import Finished, run_command
+from commands import CLONE, Finished, run_command
 from rich.console import Console
 from rich.table import Table
 from stamps import STAMPED, StampsOfTests
@@ -68,7 +68,8 @@ def nightly(*values: object) -> Any:
 
 
 ALONE = "stamped"
-"""The marker of tests that take long and depend on the clone alone: `make test` runs them where something changed."""
+"""The marker of tests that take long and depend on the clone alone: `make test` runs them where something changed. With
+paths, they depend on these and on their own file; such a slow test is left out until one of these has changed."""
 BROWSER = "browser"
 """The marker of tests that open a page."""
 
@@ -76,6 +77,9 @@ BROWSER = "browser"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--require-browser", action="store_true", help="fail, instead of skipping, where there is no browser"
+    )
+    parser.addoption(
+        "--changed", metavar="PATH", help="slow tests too that make test runs after a change of this file or folder"
     )
 
 
@@ -89,7 +93,9 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
-    config.addinivalue_line("markers", f"{ALONE}: depends on the clone alone; make test runs it again after a change")
+    config.addinivalue_line(
+        "markers", f"{ALONE}(*paths): depends on the clone, or on these of it, alone; make test runs it after a change"
+    )
     for name in in_turn.FILES:
         config.addinivalue_line("markers", f"{name}: lies in a file whose slow tests .ci/run has in one run of four")
     for name, (extents, why) in LEFT_OUT.items():
@@ -107,18 +113,44 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     extent = config.getoption("extent")
     named = set(re.findall(r"\w+", config.getoption("markexpr")))
     left_out = {name for name, (extents, _) in LEFT_OUT.items() if extent in extents and name not in named}
+    stamps = StampsOfTests() if is_of_make_test(config) else None
     chosen, others = [], []
     for item in items:
-        (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)
+        marks = left_out & {mark.name for mark in item.iter_markers()}
+        if marks == {"slow"}:
+            due = is_due_after_a_change(item, stamps)
+        else:
+            due = not marks and not (stamps and item.get_closest_marker(ALONE) and stamps.passed(item.nodeid))
+        (chosen if due else others).append(item)
     if hasattr(config, "workerinput"):  # one of several processes: see in_two
-        if extent is None and not named and not config.getoption("keyword"):
-            right = [item for item in chosen if item.get_closest_marker(ALONE) and StampsOfTests().passed(item.nodeid)]
-            others += right
-            chosen = [item for item in chosen if item not in right]
         of_file = Counter(item.path for item in chosen)
         chosen.sort(key=lambda item: of_file[item.path])
     config.hook.pytest_deselected(items=others)
     items[:] = chosen
+
+
+def is_of_make_test(config: pytest.Config) -> bool:
+    """Whether all tests were asked for, in several processes: then those that a stamp says passed are left out."""
+    named = config.getoption("extent"), config.getoption("markexpr"), config.getoption("keyword")
+    return hasattr(config, "workerinput") and not any(named)
+
+
+def is_due_after_a_change(item: pytest.Item, stamps: StampsOfTests | None) -> bool:
+    """Whether a slow test is to run since a file that it depends on was changed. A first run only looks at them."""
+    paths = paths_of(item)
+    if not paths:
+        return False
+    if changed := item.config.getoption("changed"):
+        return any(path.is_relative_to(CLONE / changed) or (CLONE / changed).is_relative_to(path) for path in paths)
+    if stamps and not stamps.known(item.nodeid):
+        stamps.keep(item.nodeid, paths)
+    return bool(stamps) and not stamps.passed(item.nodeid, paths)
+
+
+def paths_of(item: pytest.Item) -> list[Path]:
+    """The files and folders that a test depends on; none stands for all of the clone."""
+    marker = item.get_closest_marker(ALONE)
+    return [*(CLONE / path for path in marker.args), item.path] if marker and marker.args else []
 
 
 @pytest.hookimpl(wrapper=True)
@@ -126,7 +158,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Keep that a test passed whose stamp counts."""
     yield
     if item.get_closest_marker(ALONE):
-        StampsOfTests().keep(item.nodeid)
+        StampsOfTests().keep(item.nodeid, paths_of(item))
 
 
 @pytest.fixture(scope="session")

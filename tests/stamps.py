@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import cache
 from importlib import metadata
@@ -108,35 +108,46 @@ class Stamps:
 
 
 class StampsOfTests:
-    """Stamps of tests that take long and depend on the clone alone, by their names."""
+    """Stamps of tests that take long and depend on the clone alone, by their names.
+
+    paths: files and folders that a test depends on; without any, it does on the whole clone and all around it.
+    """
 
     def __init__(self, folder: Path = FOLDER / "tests", clone: Path = CLONE) -> None:
         self._folder, self._clone = folder, clone
 
-    def passed(self, test: str) -> bool:
-        """Whether it passed, and nothing of the clone nor around it has changed since."""
+    def known(self, test: str) -> bool:
+        """Whether it has a stamp."""
+        return self._path(test).exists()
+
+    def passed(self, test: str, paths: Sequence[Path] = ()) -> bool:
+        """Whether it passed, and nothing that it depends on has changed since."""
         try:
-            return self._path(test).read_text(encoding="utf-8") == self._all_of_it()
+            return self._path(test).read_text(encoding="utf-8") == self._state(paths)
         except (OSError, UnicodeDecodeError):
             return False
 
-    def keep(self, test: str) -> None:
+    def keep(self, test: str, paths: Sequence[Path] = ()) -> None:
         """Keep that it passed."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self._path(test), self._all_of_it())
+        write_whole(self._path(test), self._state(paths))
 
     def _path(self, test: str) -> Path:
         return self._folder / _digest([test])
 
-    def _all_of_it(self) -> str:
-        return _digest([*_around(), _whole(self._clone)])
+    def _state(self, paths: Sequence[Path]) -> str:
+        return _digest_of_all(tuple(paths)) if paths else _digest([*_around(), _whole(self._clone)])
+
+
+def _whole(clone: Path) -> str:
+    """The digest of each file that a run of the program or of its tests may read, compiled ones too."""
+    return _digest_of_all((*(clone / name for name in ("py_backends", "kernels", "tests")), *clone.glob("*.toml")))
 
 
 @cache
-def _whole(clone: Path) -> str:
-    """The digest of each file that a run of the program or of its tests may read, compiled ones too."""
-    rooms = [*(clone / name for name in ("py_backends", "kernels", "tests")), *clone.glob("*.toml")]
-    return _digest_of_files(path for room in rooms for path in (room, *room.rglob("*")) if _is_read(path))
+def _digest_of_all(paths: tuple[Path, ...]) -> str:
+    """The digest of files, and of all files of folders."""
+    return _digest_of_files(path for each in paths for path in (each, *each.rglob("*")) if _is_read(path))
 
 
 def _is_of_plug_in(subject: Subject) -> bool:

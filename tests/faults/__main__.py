@@ -5,10 +5,11 @@
 A change of a module is made in a copy of the clone, where a test that passes without it must fail. All other faults are
 planted by the tests that must see them, and these must pass. With `--by`, changes of sources are made in a copy too,
 and judged as mutants are (tests.mutants): by the conformance suite, or by the tests that `make test` has of a source.
+What these do not see, the files of tests that are named for it judge, if they run after a change of the source.
 
-Tests are run as `make test` runs them. What that leaves out, and what this machine lacks, is said not to be tried. The
-exit code is 1 where a fault was not caught, where what it changes is not there, or where tests fail without it. It is 2
-for wrong usage.
+Tests are run as `make test` runs them after the change. What that leaves out, and what this machine lacks, is said not
+to be tried. The exit code is 1 where a fault was not caught, where what it changes is not there, or where tests fail
+without it. It is 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -32,7 +34,7 @@ from py_backends.commands._options import Parser
 from py_backends.errors import WrongRequest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does: the tools of tests/ find each other by it
-from mutants.judge import JUDGES
+from mutants.judge import JUDGES, TESTS
 
 from .outcomes import CAUGHT, MISSED, NOT_TRIED, Outcome, judged
 from .table import CLONE, Change, Fault, every
@@ -40,6 +42,7 @@ from .table import CLONE, Change, Fault, every
 _FOLDERS = ("py_backends", "kernels", "tests", "benchmarks", "docs", "examples")
 _FILES = ("CMakeLists.txt", "pyproject.toml")
 _PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+_AFTER_ANY_CHANGE = ("--changed", ".")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -98,7 +101,20 @@ def outcomes(faults: Iterable[Fault], options: Sequence[str], *, by: str | None 
     if changes:
         yield from _in_a_copy(changes, options)
     if by:
-        yield from judged(of_sources, by)
+        yield from _of_sources(of_sources, by, options)
+
+
+def _of_sources(changes: Sequence[Change], by: str, options: Sequence[str]) -> Iterator[Outcome]:
+    """What becomes of changes of sources. What tests of models do not see, the files named for it may."""
+    by_name, unseen = {each.name: each for each in changes}, []
+    for outcome in judged(changes, by):
+        if by == TESTS and outcome.status != CAUGHT:
+            unseen.append(outcome)
+        else:
+            yield outcome
+    again = [replace(by_name[each.fault], tests=(test,)) for each in unseen for test in by_name[each.fault].tests]
+    seen = {each.fault: each for each in _in_a_copy(again, options) if each.status == CAUGHT}
+    yield from (seen.get(each.fault, each) for each in unseen)
 
 
 def _worst(outcome: Outcome) -> int:
@@ -113,7 +129,7 @@ def _of_tests(test: str, faults: Sequence[Fault], options: Sequence[str]) -> Ite
         for fault in faults:
             yield Outcome(fault.name, NOT_TRIED, f"tests/**/{test}.py plants it")
         return
-    looked = _run([*_PYTEST, *options, "--collect-only", path], CLONE)
+    looked = _run([*_PYTEST, *options, *_AFTER_ANY_CHANGE, "--collect-only", path], CLONE)
     if looked.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         for fault in faults:
             yield Outcome(fault.name, MISSED, f"test_{test} cannot be collected")
@@ -147,7 +163,9 @@ def _told(nodes: Sequence[str], options: Sequence[str]) -> dict[str, str]:
     """What is wrong with each test that ran, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        _run([*_PYTEST, *options, "-o", "junit_family=xunit1", f"--junitxml={report}", *nodes], CLONE)
+        _run(
+            [*_PYTEST, *options, *_AFTER_ANY_CHANGE, "-o", "junit_family=xunit1", f"--junitxml={report}", *nodes], CLONE
+        )
         cases = ElementTree.parse(report).iter("testcase") if report.exists() else []  # noqa: S314  # pytest wrote it
         found = {}
         for case in cases:
@@ -176,7 +194,7 @@ def _in_a_copy(changes: Sequence[Change], options: Sequence[str]) -> Iterator[Ou
         for change in changes:
             test = _file_of(change.tests[0], clone) or f"test_{change.tests[0]}.py"
             if test not in sound:
-                sound[test] = _what_fails(test, clone, options)
+                sound[test] = _what_fails(test, clone, [*options, *_AFTER_ANY_CHANGE])
             yield _planted(change, clone, options, test, sound[test])
 
 
@@ -200,7 +218,7 @@ def _planted(change: Change, clone: Path, options: Sequence[str], test: str, wit
     except AssertionError as lost:
         return Outcome(change.name, MISSED, str(lost))
     try:
-        failed = _what_fails(test, clone, options)
+        failed = _what_fails(test, clone, [*options, "--changed", change.where])
     finally:
         path.write_text(before, encoding="utf-8")
     return Outcome(change.name, CAUGHT if failed else MISSED, failed)

@@ -35,6 +35,11 @@ def change(name: str, test: str, old: str = "return 2") -> Change:
     return Change(name=name, where="py_backends/thing.py", tests=(test,), old=old, new="return 3", itself=False)
 
 
+ANY_OPTIONS = """
+def pytest_addoption(parser):
+    parser.addoption("--thorough", action="store_true")
+    parser.addoption("--changed")
+"""
 FAULTS = [
     *(change(test, test) for test in ("seen", "blind", "broken")),
     change("lost", "seen", "return 4"),
@@ -55,7 +60,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "py_backends/__init__.py": "",
         "py_backends/conformance/__init__.py": "",
         "py_backends/conformance/entry.py": "",  # an installed py-backends names it as a plug-in of pytest
-        "tests/conftest.py": "def pytest_addoption(parser):\n    parser.addoption('--thorough', action='store_true')\n",
+        "tests/conftest.py": ANY_OPTIONS,
         "py_backends/thing.py": "def two():\n    return 2\n",
         **{f"tests/by_subject/test_{name}.py": text for name, text in tests.items()},
         **dict.fromkeys(runner._FILES, ""),

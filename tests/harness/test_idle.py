@@ -22,7 +22,7 @@ from py_backends.kernel_text import KernelText
 from py_backends.system import machine
 from py_backends.workers.runner import Runner
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.stamped("py_backends/backend", "py_backends/workers")]
 
 SPINNING = {
     "OMP_WAIT_POLICY": "active",

@@ -14,8 +14,8 @@ from processor import ON_X86_64, Program, check_conformance, complaints, cpu_wit
 from products import FORMATS, SHAPES, Case, OfProducts, drawn, product, wrong
 from sanitizers import HERE
 
-pytestmark = [pytest.mark.slow, pytest.mark.numba_cpu, ON_X86_64]
 SOURCES = HERE.parents[1] / "kernels" / "matmul" / "tuned"
+pytestmark = [pytest.mark.slow, pytest.mark.numba_cpu, ON_X86_64, pytest.mark.stamped(SOURCES)]
 ASSEMBLY = "multiply.s"
 
 

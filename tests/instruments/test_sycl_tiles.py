@@ -16,9 +16,9 @@ from sanitizers import HERE
 from py_backends.functions.targets import targets_of
 from py_backends.install import pip_install
 
-pytestmark = [pytest.mark.slow, pytest.mark.sycl, ON_X86_64]
 KERNELS = HERE.parents[1] / "kernels"
 TUNED = Path("matmul", "tuned")
+pytestmark = [pytest.mark.slow, pytest.mark.sycl, ON_X86_64, pytest.mark.stamped(KERNELS / TUNED)]
 STARTED_WITH = {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}
 
 

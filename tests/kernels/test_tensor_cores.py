@@ -26,9 +26,9 @@ from py_backends.contract import Array
 from py_backends.kernel_text import KernelText
 from py_backends.results.check import check_output
 
-pytestmark = [pytest.mark.slow, pytest.mark.cuda]
 MATMUL = registry.problem("matmul")
 TEXT = registry.kernel_texts("matmul", "cuda")["tuned"]
+pytestmark = [pytest.mark.slow, pytest.mark.cuda, pytest.mark.stamped(*TEXT.files)]
 WARPS, WARPGROUPS = "WARPS", "WARPGROUPS"
 """The macros for tensor cores in float64 too, and for instructions of a warpgroup."""
 SHAPES = [

@@ -45,7 +45,7 @@ def kept(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
 
 def forget() -> None:
     """What is read once in a process, since nothing changes meanwhile, is read again."""
-    for cached in (stamps._around, stamps._modules, stamps._whole, stamps._digest_of_file):
+    for cached in (stamps._around, stamps._modules, stamps._digest_of_all, stamps._digest_of_file):
         cached.cache_clear()
 
 
@@ -238,3 +238,22 @@ def test_a_test_of_the_clone_depends_on_all_of_it(tmp_path: Path, name: str) -> 
     assert not kept.passed("another test")
     change(file)
     assert not kept.passed("a test")
+
+
+def test_a_test_that_names_its_files_depends_on_these(tmp_path: Path) -> None:
+    """A folder stands for all that lies in it."""
+    folder, file, other = tmp_path / "room", tmp_path / "test_it.py", tmp_path / "other.py"
+    (folder / "further").mkdir(parents=True)
+    within = folder / "further" / "a.py"
+    for each in (within, file, other):
+        each.write_text("")
+    kept = StampsOfTests(tmp_path / "stamps", tmp_path)
+    assert not kept.known("a test")
+    kept.keep("a test", [folder, file])
+    assert kept.known("a test")
+    change(other)
+    assert kept.passed("a test", [folder, file])
+    for each in (within, file):
+        kept.keep("a test", [folder, file])
+        change(each)
+        assert not kept.passed("a test", [folder, file])

@@ -42,7 +42,7 @@ from py_backends.workers.arena import Arena
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner
 
-pytestmark = [pytest.mark.slow, pytest.mark.mpi]
+pytestmark = [pytest.mark.slow, pytest.mark.mpi, pytest.mark.stamped("py_backends/ranks", "py_backends/workers")]
 
 PATIENCE = "10"
 """Seconds in which sound ranks answer, whoever else is at work; after five of them it is told which one hangs."""

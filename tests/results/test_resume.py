@@ -24,6 +24,8 @@ from py_backends.harness.resume import _Asked, _asked, _combined, _sum
 from py_backends.results.ratios import row_ratio
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 
+AFTER_A_CHANGE = pytest.mark.stamped("py_backends/harness/resume.py", "py_backends/commands")
+
 
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -46,6 +48,7 @@ def copy_of(results: Any) -> Any:
 
 
 @pytest.mark.slow
+@AFTER_A_CHANGE
 def test_what_is_missing_runs_and_the_rest_stays(interrupted: Any, tmp_path: Path) -> None:
     """The baseline is finished here, and runs along for the ratios of the other."""
     old = copy_of(interrupted)
@@ -70,6 +73,7 @@ def test_what_is_missing_runs_and_the_rest_stays(interrupted: Any, tmp_path: Pat
 
 
 @pytest.mark.slow
+@AFTER_A_CHANGE
 def test_an_interruption_before_there_was_a_plan(interrupted: Any, tmp_path: Path) -> None:
     """No row yet, and all of them afterwards, in another file where one is named."""
     path, other = saved(interrupted | {"rows": []}, tmp_path / "results.json"), tmp_path / "other.json"
@@ -85,6 +89,7 @@ def test_an_interruption_before_there_was_a_plan(interrupted: Any, tmp_path: Pat
 
 
 @pytest.mark.slow
+@AFTER_A_CHANGE
 def test_interrupted_once_more_nothing_is_lost(interrupted: Any, tmp_path: Path) -> None:
     path = saved(interrupted, tmp_path / "results.json")
     run = started_until("looking for backends", path, options=("compare", "--resume", str(path)))

@@ -133,6 +133,7 @@ class TestVerdicts:
 
 
 @pytest.mark.slow
+@pytest.mark.stamped("py_backends/results")
 class TestTwoRuns:
     """The new run's median over the old run's, by the same verdicts."""
 
