@@ -4,7 +4,7 @@
     py-backends compare --kernel matmul --sources ./mine      mine/BACKEND.*, further sources of a kernel that is here
 
 A variable has all of them, so that workers find them too. What is imported from a folder has a name with a hash of all
-that the folder holds: after a change it is imported anew.
+that the folder holds: after a change it is imported anew, and from its text.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from py_backends.errors import WrongRequest
 
@@ -57,6 +58,8 @@ class Folder:
         """The name below which its modules are imported. It stands for its parent where sources lie in it directly."""
         name = f"{_PREFIX}{self.digest}_{self.kernel}"
         if name not in sys.modules:
+            if _finder not in sys.path_hooks:
+                sys.path_hooks.insert(0, _finder)
             package = ModuleType(name, f"What {self.path} holds.")
             package.__path__ = [str(self.path if self.has_problem else self.path.parent)]
             sys.modules[name] = package
@@ -65,6 +68,25 @@ class Folder:
     def sources(self, backend: str) -> list[Path]:
         """The files of a backend: VARIANT/BACKEND.*, and of further sources BACKEND.* too, a variant by itself."""
         return sorted(self.path.glob(f"*/{backend}.*" if self.has_problem else f"{backend}.*"))
+
+
+class _FromText(SourceFileLoader):
+    """Compiles a module whenever it is imported.
+
+    Python takes bytecode that it kept for that of any text of the same second and length. It is not kept here.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+def _finder(path: str) -> FileFinder:
+    """Finds modules in the folders that are known, and in all below them: a hook of `sys.path_hooks`."""
+    if not any(Path(path).is_relative_to(each.path) for each in _known.values()):
+        raise ImportError
+    return FileFinder(path, (ExtensionFileLoader, EXTENSION_SUFFIXES), (_FromText, SOURCE_SUFFIXES))
 
 
 def is_path(name: object) -> bool:
