@@ -4,7 +4,7 @@
     py-backends compare --kernel matmul --sources ./mine      mine/BACKEND.*, further sources of a kernel that is here
 
 A variable has all of them, so that workers find them too. What is imported from a folder has a name with a hash of all
-that the folder holds: after a change it is imported anew, and from its text.
+that the folder holds: after a change it is imported anew, and from its source.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Folder:
         return sorted(self.path.glob(f"*/{backend}.*" if self.has_problem else f"{backend}.*"))
 
 
-class _FromText(SourceFileLoader):
+class _FromSource(SourceFileLoader):
     """Compiles a module whenever it is imported.
 
-    Python takes bytecode that it kept for that of any text of the same second and length. It is not kept here.
+    Python takes bytecode that it kept for that of any source of the same second and length. It is not kept here.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -86,7 +86,7 @@ def _finder(path: str) -> FileFinder:
     """Finds modules in the folders that are known, and in all below them: a hook of `sys.path_hooks`."""
     if not any(Path(path).is_relative_to(each.path) for each in _known.values()):
         raise ImportError
-    return FileFinder(path, (ExtensionFileLoader, EXTENSION_SUFFIXES), (_FromText, SOURCE_SUFFIXES))
+    return FileFinder(path, (ExtensionFileLoader, EXTENSION_SUFFIXES), (_FromSource, SOURCE_SUFFIXES))
 
 
 def is_path(name: object) -> bool:

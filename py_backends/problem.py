@@ -365,7 +365,7 @@ def _of_function(problem: Problem, inputs: Sequence[Array], *numbers: Any) -> Re
     found: Reference | tuple[Reference, ...]
     if problem.tolerance is None:
         sums = problem.sum_dtype(dtype)
-        found = bounds.bounded(function, *inputs, numbers=numbers, ulps=problem.ulps, sums=sums, results=results)
+        found = bounds.followed(function, *inputs, numbers=numbers, ulps=problem.ulps, sums=sums, results=results)
     else:
         given = problem.tolerance if isinstance(problem.tolerance, float) else problem.tolerance[dtype.name]
         found = bounds.tolerated(function, *inputs, numbers=numbers, tolerance=given, results=results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -22,3 +23,21 @@ class Reference:
     value: Array
     bound: Array | None = None
     overflow: Array | None = None
+
+    @property
+    def width(self) -> float:
+        """The median of the bound over the size of the value, of elements that are not 0; 0 where there are none."""
+        size = np.abs(self.value)
+        counted = np.isfinite(size) & (size > 0)
+        if self.bound is None or not counted.any():
+            return 0.0
+        return float(np.median(self.bound[counted] / size[counted]))
+
+
+WIDE = 0.1
+"""A bound of which this is the width judges little."""
+
+
+def remark_of_width(width: float) -> str | None:
+    """What to tell of a bound of this width; None where it judges well."""
+    return f"the bound is {width:.2g} of the values, in the median: it judges little" if width > WIDE else None

@@ -24,14 +24,12 @@ from py_backends.bounds import choices, functions, linear, places, powers, produ
 from py_backends.bounds.array import Bounded, Facts, carried, lifted
 from py_backends.bounds.precision import Precision
 from py_backends.bounds.result import judged
-from py_backends.reference import Array, Reference
+from py_backends.reference import Array, Reference, remark_of_width
 
 __all__ = ["bounded", "stored", "tolerated", "within"]
 
 _RULES = (choices, functions, linear, places, powers, products)
 """The modules whose import tells what each function of NumPy does."""
-_WIDE = 0.1
-"""A bound that is more of its value, for most elements, judges little."""
 
 
 def bounded(
@@ -56,9 +54,27 @@ def bounded(
     sums: the dtype of the arithmetic, where it is not that of the inputs.
     results: the dtypes of the results, where they are not that of the arithmetic.
 
-    Gives a Reference, or a tuple of them where the function gives several arrays. Raises TypeError, in one line, that
-    names the function of NumPy that has no bound, or the branch that rounding decides.
+    Gives a Reference, or a tuple of them where the function gives several arrays. Warns where a bound is so wide that
+    it judges little. Raises TypeError, in one line, that names the function of NumPy that has no bound, or the branch
+    that rounding decides.
     """
+    found = followed(function, *inputs, numbers=numbers, ulps=ulps, probable=probable, sums=sums, results=results)
+    for reference in found if isinstance(found, tuple) else (found,):
+        if remark := remark_of_width(reference.width):
+            warnings.warn(remark, stacklevel=2)
+    return found
+
+
+def followed(
+    function: Callable[..., Any],
+    *inputs: Array,
+    numbers: Sequence[int | float],
+    ulps: Mapping[str, float],
+    probable: bool = False,
+    sums: Any,
+    results: Sequence[Any] | None,
+) -> Reference | tuple[Reference, ...]:
+    """The same without a warning: of special values, any bound is wide."""
     real = [each for each in inputs if _is_real(each)]
     if not real:
         return _several(function(*(each.astype(np.int64) for each in inputs), *numbers), _whole, results)
@@ -164,19 +180,4 @@ def _judged(array: Any, dtype: Any, precision: Precision) -> Reference:
         raise array.refused()
     if dtype is not None and np.dtype(dtype).kind in "iub":
         return Reference(array.astype(dtype))
-    reference = judged(array, np.dtype(dtype or precision.dtype))
-    _warn_if_wide(reference)
-    return reference
-
-
-def _warn_if_wide(reference: Reference) -> None:
-    size = np.abs(reference.value)
-    counted = np.isfinite(size) & (size > 0)
-    if reference.bound is None or not counted.any():
-        return
-    ratio = float(np.median(reference.bound[counted] / size[counted]))
-    if ratio > _WIDE:
-        warnings.warn(
-            f"the bound is {ratio:.2g} of the values, in the median: it judges little, and a tolerance may judge more",
-            stacklevel=6,  # of who calls bounded()
-        )
+    return judged(array, np.dtype(dtype or precision.dtype))

@@ -13,6 +13,7 @@ import numpy as np
 from py_backends.contract import Array, Problem, Reference
 from py_backends.number_formats import number_format
 from py_backends.problem import rounded_to
+from py_backends.reference import remark_of_width
 from py_backends.results.check import Verdict, check_outputs, references_of
 from py_backends.results.spec import Sizes
 from py_backends.workers.arena import TO_MOVE_IN, Arena, span
@@ -46,6 +47,13 @@ class Case(Arena):
         """The right answer for each output."""
         inputs = [array.reshape(shape) for array, shape in zip(self.inputs, self.shapes, strict=False)]
         return references_of(self.problem, inputs, self.sizes, self.dtype)
+
+    @cached_property
+    def remark(self) -> str | None:
+        """What a reader has to know of the bounds that come from a function; None where they judge well."""
+        if self.problem.function is None or self.problem.tolerance is not None:
+            return None
+        return remark_of_width(max(each.width for each in self.references))
 
     def check_output(self) -> Verdict:
         """Judge the current content of the outputs."""

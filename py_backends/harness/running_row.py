@@ -140,6 +140,8 @@ class RunningRow:
         else:
             self._sample(poisoned=True)
             self._check_output()
+        if self.case.remark:
+            self.notes.append(self.case.remark)
 
     def check_timed(self) -> None:
         """Take one more sample as it was timed, on an output of NaN, and judge its result and all times."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from py_backends.contract import Array, Problem
+from py_backends.harness.case import Case
 from py_backends.results.check import check_output, references_of
 
 
@@ -111,3 +112,17 @@ def test_a_results_format_may_have_fewer_digits() -> None:
     assert check_output(right, reference, "componentwise").reason is None
     assert (reference.bound < 1e-3 * reference.value).all()
     assert (reference.bound > 2.0**-11 * reference.value).all(), "whatever its own rounding costs"
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_a_case_whose_bound_judges_little_says_so(shift: float) -> None:
+    class Shifted(Problem):
+        name, signature, numbers = "shifted", "(n)->(n)", {"shift": 0.0}
+
+        @staticmethod
+        def function(x, shift):
+            return (x + shift) - shift
+
+    case = Case(Shifted(), (100, shift), np.dtype(np.float32), seed=1)
+    assert (case.remark is not None) == bool(shift)
+    case.close()

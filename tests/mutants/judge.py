@@ -54,7 +54,7 @@ _QUIETLY = ("-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider")
 _TESTS = tuple(f"{_SUITE}.{module}" for module in ("test_results", "test_calls", "test_drawn"))
 _NOT_COMPILED = re.compile(r"^prepare: ", re.MULTILINE)
 """How the suite says that a text could not be prepared."""
-_FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?$", re.MULTILINE)
+_FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - (.*))?$", re.MULTILINE)
 _PASSED, _FAILED = 0, 1
 _PATIENCE = "60"
 """Seconds after which a worker that has not answered is taken for hung: many more than a busy machine needs."""
