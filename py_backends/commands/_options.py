@@ -88,7 +88,7 @@ def _shape(text: str) -> tuple[str, tuple[int | float, ...]]:
     match = re.fullmatch(rf"(\w+)=({_NUMBER}(?:x{_NUMBER})*)", text, re.ASCII)
     if match is None:
         raise argparse.ArgumentTypeError(
-            f"a shape is written vecadd=1000000 or matmul=1000x777x513, with whole numbers from 0 up, not {text!r}"
+            f"a shape is written vecadd=1000000 or matmul=1000x777x513, with sizes from 0 up, not {text!r}"
         )
     sizes = match[2].split("x")
     # Counting digits first: Python refuses to convert numbers of thousands of digits.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from py_backends.conformance.trials import (
     Kind,
     Shapes,
     Trial,
+    drawn_by,
     drawn_from,
     named,
     of_kernel,
@@ -158,7 +160,25 @@ def _odd(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -
     return drawn_from(range(half + 1, 2 * half, 2), shapes, dtype, generator)
 
 
+def _own_inputs(problem: Problem) -> Iterator[Trial]:
+    """At all shapes. The numbers behind the sizes are their defaults, whatever the trial has."""
+
+    def draw(sizes: Sizes, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+        return drawn_by(problem, problem.whole_sizes(sizes), dtype, generator)
+
+    if type(problem).draw is not Problem.draw:
+        yield from (replace(trial, draw=partial(draw, trial.sizes)) for trial in _shapes(problem))
+
+
 WITHOUT_OWN = (
+    Kind(
+        "own-inputs",
+        "what shows where the inputs are those of the problem's own `draw`, and nowhere else",
+        _own_inputs,
+        interpreted=(9, 60),
+        in_one_dtype=False,
+        in_others=27,
+    ),
     Kind("special-values", "signed zeros, infinities, NaN, the largest numbers", _special_values, dtypes=FLOATS),
     Kind("subnormals", "subnormal numbers that are flushed to zero", _subnormals, in_others=None),
     Kind(

@@ -6,6 +6,8 @@ import shlex
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from py_backends import registry
+
 DRAWN = "drawn"
 """The kind of the cases that hypothesis draws."""
 PREPARE, REFERENCE = "prepare", "reference"
@@ -58,7 +60,7 @@ class Tally:
     @property
     def command(self) -> str:
         """How to repeat its first failing case, alone if it fails alone."""
-        text = f"--backend={self.backend} --target={self.target} --kernel={self.kernel} --variant={self.variant}"
+        text = f"--backend={self.backend} --target={self.target} --kernel={shlex.quote(registry.given_as(self.kernel))} --variant={self.variant}"
         dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
         name = self.failures[0][0]
         alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case={shlex.quote(name)}"

@@ -98,9 +98,14 @@ def with_own_dtypes(
     """Inputs that were drawn, but what has a dtype of its own, such as indices: only its problem can draw that."""
     if problem.one_dtype:
         return drawn
-    usual = zip(problem.draw(sizes, dtype, generator), problem.array_dtypes(dtype), strict=False)
-    own = [rounded_to(of, np.asarray(array)) for array, of in usual]
+    own = drawn_by(problem, sizes, dtype, generator)
     return [array if problem.own_dtype(at) is None else own[at] for at, array in enumerate(drawn)]
+
+
+def drawn_by(problem: Problem, sizes: Sizes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Inputs as a comparison has them."""
+    drawn = zip(problem.draw(sizes, dtype, generator), problem.array_dtypes(dtype), strict=False)
+    return [rounded_to(of, np.asarray(array)) for array, of in drawn]
 
 
 AnyCase = TypeVar("AnyCase", bound=Case)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ from py_backends.conformance.running import Arenas, _without_flushes, run_call, 
 from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally, summary
 from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_few_sizes, of_sizes, without_subnormals
-from py_backends.contract import HostDevice, Launch, Target
+from py_backends.contract import Array, HostDevice, Launch, Problem, Reference, Target
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
 from py_backends.workers.process import WorkerFailed
@@ -116,6 +116,29 @@ def test_a_quick_run_tries_of_steps_what_goes_wrong_at_ragged_ends() -> None:
     assert tried("packing") == {"shapes"}
     assert tried("packing", "packing") == tried("tuned") == tried("of_its_own")
     assert tried("lecture") > {"shapes", "alignment"}
+
+
+class Alive(Problem):
+    """Cells that are 0 or 1. Of random numbers nearly all would be alive."""
+
+    name, signature, dtypes = "alive", "(n)->(n)", ("int8",)
+
+    def draw(self, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Iterator[Array]:
+        yield generator.integers(0, 2, sizes[0])
+
+    def reference(self, inputs: Sequence[Array]) -> Reference:
+        return Reference(inputs[0])
+
+
+def test_a_problem_that_draws_its_inputs_is_tried_with_these() -> None:
+    """Wrong sources of a cellular automaton passed, since no board of other inputs lives for two steps."""
+    (own,) = (kind for kind in any_kernel.WITHOUT_OWN if kind.name == "own-inputs")
+    problem = Alive()
+    drawn = np.concatenate([trial.inputs(problem, np.dtype("i1"))[0] for trial in own.cases(problem)])
+    assert drawn.dtype == np.int8
+    assert 0.4 < drawn.mean() < 0.6
+    assert set(drawn) == {0, 1}
+    assert list(own.cases(VECADD)) == []
 
 
 @pytest.mark.parametrize(
