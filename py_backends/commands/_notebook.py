@@ -16,6 +16,7 @@ from py_backends.display import comparison, console, remarks, style
 from py_backends.display.drawable import drawable
 from py_backends.harness.compare import compare
 from py_backends.number_formats import DTYPES
+from py_backends.racing.race import race
 from py_backends.results.report import Report, Row, ShownInNotebooks
 
 _COMPARISON, _PICTURE_OF_A_COMPARISON = "compare", "roofline"
@@ -27,7 +28,7 @@ _BEHIND = "--page: var(--jp-layout-color0, transparent)"
 _NO_PICTURE = "<p>No picture: {reason}</p>"
 
 
-__all__ = ["compare", "read"]
+__all__ = ["compare", "race", "read"]
 
 
 def read(path: str | os.PathLike[str]) -> Report:

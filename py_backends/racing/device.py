@@ -1,0 +1,124 @@
+"""A function as a backend: its device calls it with arrays in the shapes and dtypes in which they were given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import threadpoolctl
+
+from py_backends import contract
+from py_backends.contract import Array, Buffer, Launch, Target
+from py_backends.errors import WrongResult
+from py_backends.kernel_text import KernelText
+from py_backends.number_formats import FORMATS
+from py_backends.racing.folder import Race
+from py_backends.racing.form import Form, arrays_of, in_words
+
+_OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+"""What libraries that are loaded later read."""
+_READ_ONLY = ("read-only", "readonly", "read only")
+"""What libraries say where they cannot write to an array, or are not to."""
+
+
+class Function(contract.Backend):
+    """The backend of any function."""
+
+    dtypes = tuple(FORMATS)
+    race: ClassVar[Race]
+    name: ClassVar[str]
+
+    def targets(self) -> list[Target]:
+        return [Target("cpu")]
+
+    def open(self, target: str, threads: int) -> contract.Device:
+        return Device(self.race, self.name, threads)
+
+
+def backend(folder: Path, name: str) -> type[Function]:
+    """The class of the backend of a function. The first one is the baseline."""
+    race = Race(folder)
+    return type("Backend", (Function,), {"race": race, "name": name, "baseline": name == race.facts.names[0]})
+
+
+class Device(contract.Device):
+    """Calls one function. Buffers of inputs are the arrays that it gets, those of outputs what it gave last.
+
+    Inputs lie where the harness has them, and a sample's cannot be written to. A result is waited for by making it an
+    array of NumPy, and copied to its place in the download, which is no part of the kernel's time.
+    """
+
+    on_cpu = False
+    """Nobody knows what a function moves or computes, or where: the CPU's ceilings are none of it."""
+
+    def __init__(self, race: Race, name: str, threads: int) -> None:
+        self._race, self._name, self._threads = race, name, threads
+        self._pending: tuple[list[Output], Any] | None = None
+        self.note = race.note if name == race.facts.names[0] else None
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        os.environ.update(dict.fromkeys(_OF_THREADS, str(self._threads)))
+        function = self._race.function(self._name)
+        threadpoolctl.threadpool_limits(self._threads)  # of those that are loaded
+        takes, race = len(self._race.inputs), self._race
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[Any]) -> None:
+            try:
+                self._pending = list(buffers[takes:]), function(*race.arguments(buffers[:takes]))
+            except (ValueError, TypeError) as error:
+                self._blame(error, buffers[:takes])
+                raise
+
+        return launch
+
+    def place_one(self, launch: Launch, sizes: Sequence[Any], at: int, array: Array, *, filled: bool) -> Buffer:
+        inputs = self._race.inputs
+        return inputs[at].given(array) if at < len(inputs) else Output(at - len(inputs))
+
+    def upload(self, array: Array) -> Buffer:
+        return array
+
+    def allocate(self, array: Array) -> Buffer:
+        return array
+
+    def wait(self) -> None:
+        if self._pending is None:
+            return
+        (outputs, answer), self._pending = self._pending, None
+        arrays = arrays_of(answer)
+        for output in outputs:
+            output.answer = arrays
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        if not isinstance(buffer, Output):  # the function got what lies in the array's own place
+            return
+        forms = tuple(Form(each.shape, each.dtype) for each in buffer.answer)
+        if forms != (right := self._race.outputs):
+            judge = self._race.facts.judge
+            raise WrongResult(f"{self._name} returns {in_words(forms)}, and {judge} {in_words(right)}")
+        kept = forms[buffer.at].kept(buffer.answer[buffer.at]).reshape(-1)
+        array[: kept.size] = kept
+
+    def release(self, buffer: Buffer) -> None:
+        if isinstance(buffer, Output):
+            buffer.answer = ()
+
+    def _blame(self, error: Exception, inputs: Sequence[Array]) -> None:
+        """Raise what is wrong if a function was to write to an input that it cannot write to."""
+        if any(word in str(error) for word in _READ_ONLY) and not all(each.flags.writeable for each in inputs):
+            raise WrongResult(
+                f"{self._name} changes an input, or asks for arrays that it may change: {error}"
+            ) from error
+
+
+class Output:
+    """The place of an output: its number, and all that the function gave."""
+
+    __slots__ = ("answer", "at")
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.answer: tuple[Array, ...] = ()
