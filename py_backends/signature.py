@@ -1,9 +1,9 @@
 """What shapes a kernel's arrays have: a signature as NumPy's generalised ufuncs write it, `(m,k),(k,n)->(m,n)`.
 
-Every name is a size, the same wherever it stands, and a number, 0 too, is a length that never changes. The notation is that of
+Every name is a size, the same wherever it stands, and a number is a length that never changes. The notation is that of
 https://numpy.org/doc/stable/reference/c-api/generalized-ufuncs.html, without its marks for optional dimensions. It has
-two things more: a length may be a size and some more, and an array may have a dtype of its own. This is the product of
-a sparse matrix in CSR with a vector:
+more: a length may be 0, or a size and some more, and an array may have a dtype of its own. This is the product of a
+sparse matrix in CSR with a vector:
 
     (nonzeros),(nonzeros):int32,(m+1):int32,(n)->(m)
 """

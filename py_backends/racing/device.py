@@ -65,7 +65,7 @@ class Device(contract.Device):
         threadpoolctl.threadpool_limits(self._threads)  # of those that are loaded
         takes, race = len(self._race.inputs), self._race
 
-        def launch(buffers: Sequence[Buffer], sizes: Sequence[Any]) -> None:
+        def launch(buffers: Sequence[Buffer], _: Sequence[Any]) -> None:
             try:
                 self._pending = list(buffers[takes:]), function(*race.arguments(buffers[:takes]))
             except (ValueError, TypeError) as error:

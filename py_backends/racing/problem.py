@@ -1,4 +1,4 @@
-"""What a race computes, as a kernel: arrays of lengths that never change, and the answer of the function that judges."""
+"""What a race computes, as a kernel: arrays of lengths that never change, and the answer of the right function."""
 
 from __future__ import annotations
 

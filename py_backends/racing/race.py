@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from py_backends.wording import shown
 from py_backends.workers.probe import BackendTarget
 from py_backends.workers.process import Worker, WorkerFailed
 
-DEFAULT_BUDGET = 8.0
+DEFAULT_BUDGET, PATIENCE = 8.0, 30.0
 _KERNEL, _REFERENCE = "race", "reference"
 _ANSWER = "py_backends.racing.answer"
 _JUDGE = "-judge"
@@ -41,6 +42,7 @@ def race(
     tolerance: float | None = None,
     threads: int | None = None,
     budget: float = DEFAULT_BUDGET,
+    patience: float = PATIENCE,
     progress: Progress | None = None,
     command: str | None = None,
 ) -> Report:
@@ -60,6 +62,7 @@ def race(
         of the sums of the right function in plain NumPy (`py_backends.bounds`).
     threads: of libraries that can be told. None: all logical CPUs.
     budget: seconds for the whole race.
+    patience: seconds without an answer after which a function counts as hung. Its first call may compile.
     progress: receives what is running.
     command: the command line, for the record.
 
@@ -69,12 +72,14 @@ def race(
     """
     settings = checked_settings(threads, 1, budget, HOT, command)
     named = _named(functions)
-    with _answering(tolerance) as (place, ask):
+    with _answering(tolerance, patience) as (place, ask):
         place.write_inputs(inputs if isinstance(inputs, tuple) else (inputs,))
         packed = {name: travel.packed(each, name) for name, each in named.items()}
         if reference is not None:
             packed[_JUDGE] = travel.packed(_callable(reference, _REFERENCE), _REFERENCE)
-        return _run(place, Facts(_KERNEL, tuple(named), "", settings["threads"]), packed, ask, settings, progress)
+        return _run(
+            place, Facts(_KERNEL, tuple(named), "", settings["threads"]), packed, ask, settings, patience, progress
+        )
 
 
 def race_file(
@@ -84,6 +89,7 @@ def race_file(
     tolerance: float | None = None,
     threads: int | None = None,
     budget: float = DEFAULT_BUDGET,
+    patience: float = PATIENCE,
     progress: Progress | None = None,
     command: str | None = None,
 ) -> Report:
@@ -95,34 +101,36 @@ def race_file(
     if file.suffix != ".py" or not file.is_file():
         raise WrongRequest(f"{file} is no file of Python")
     path = file.resolve()
-    with _answering(tolerance) as (place, ask):
+    with _answering(tolerance, patience) as (place, ask):
         found = ask("look", f"{file} cannot be run", file=str(path), size=size)
         packed = {name: travel.packed_from(path, name) for name in found["names"]}
         if found["reference"]:
             packed[_JUDGE] = travel.packed_from(path, _REFERENCE)
         facts = Facts(_kernel_of(path), tuple(found["names"]), "", settings["threads"], found["size"])
-        return _run(place, facts, packed, ask, settings, progress)
+        return _run(place, facts, packed, ask, settings, patience, progress)
 
 
 Ask = Callable[..., dict[str, Any]]
 
 
 @contextmanager
-def _answering(tolerance: float | None) -> Iterator[tuple[Race, Ask]]:
+def _answering(tolerance: float | None, patience: float) -> Iterator[tuple[Race, Ask]]:
     """A new folder of a race, and what asks the process that computes its answer."""
     if tolerance is not None and not (isinstance(tolerance, Real) and 0 <= tolerance < 1):
         raise WrongRequest(f"tolerance must be a number from 0 to below 1, not {shown(tolerance)}")
+    if not (isinstance(patience, Real) and 0 < patience < math.inf):
+        raise WrongRequest(f"patience must be a number of seconds above 0, not {shown(patience)}")
     with folder.new() as place:
-        worker = _started()
+        worker = _started(patience)
         try:
             yield place, partial(_ask, worker, place, tolerance)
         finally:
             worker.close()
 
 
-def _started() -> Worker:
+def _started(patience: float) -> Worker:
     try:
-        return Worker(module=_ANSWER)
+        return Worker(module=_ANSWER, patience=patience)
     except WorkerFailed as failed:
         raise WrongRequest(failed.reason) from failed
 
@@ -146,6 +154,7 @@ def _run(
     packed: Mapping[str, bytes],
     ask: Ask,
     settings: dict[str, Any],
+    patience: float,
     progress: Progress | None,
 ) -> Report:
     judge = _REFERENCE if _JUDGE in packed else facts.names[0]
@@ -161,7 +170,7 @@ def _run(
         return [Spec(facts.kernel, backend, target.name, VARIANT, dtype, sizes) for backend, target in found]
 
     with place.known():
-        return run(Plan(backends, specs, shorten=False), settings, progress)
+        return run(Plan(backends, specs, shorten=False, patience=patience), settings, progress)
 
 
 def _named(functions: Any) -> dict[str, Callable[..., Any]]:

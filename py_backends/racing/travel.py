@@ -66,7 +66,8 @@ def loaded(file: Path) -> ModuleType:
     if name not in sys.modules:
         sys.path.insert(0, str(file.parent))
         spec = spec_from_file_location(name, file)
-        assert spec and spec.loader  # the file ends in .py
+        assert spec is not None
+        assert spec.loader is not None  # the file ends in .py
         sys.modules[name] = module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     return sys.modules[name]
@@ -83,7 +84,7 @@ def _by_module(function: Function) -> _Of | None:
     if not module or not name or module == "__main__" or module not in sys.modules:
         return None
     try:
-        there = reduce(getattr, name.split("."), sys.modules[module])
+        there: Any = reduce(getattr, name.split("."), sys.modules[module])
     except AttributeError:
         return None
     found = module in sys.builtin_module_names or PathFinder.find_spec(module.partition(".")[0])

@@ -11,8 +11,8 @@ from py_backends.limits import LARGEST_SIZE
 
 HELP = "race the functions of a file against one another, on inputs that it makes"
 DESCRIPTION = (
-    "Runs every public function that FILE defines on what its function inputs(size) makes, each in a process of its own. "
-    "Checks that all agree with the first one, or with its function reference, and times each against the first."
+    "Runs every public function that FILE defines on what its function inputs(size) makes, each in a process of its "
+    "own. Checks that all agree with the first one, or with its function reference, and times each against the first."
 )
 EXAMPLE = "race scan.py --size 1000000 --json r.json"
 
@@ -24,6 +24,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=size, metavar="N", help="what inputs gets (default: its own)")
     relative = "the largest error, relative to the largest element of an output (default: a bound by itself)"
     parser.add_argument("--tolerance", type=_tolerance, metavar="X", help=relative)
+    hung = "time without an answer after which a function counts as hung (default: %(default)g)"
+    parser.add_argument("--patience", type=_options.seconds, metavar="SECONDS", default=30.0, help=hung)
     _options.add(parser, "threads", "budget", *_options.RESULT_FILES, budget=8.0)
 
 
@@ -32,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
     from py_backends.commands.race.table import print_report
     from py_backends.racing.race import race_file
 
-    how = {"tolerance": options.tolerance, "threads": options.threads, "budget": options.budget}
+    how = {"tolerance": options.tolerance, "threads": options.threads}
+    how |= {"budget": options.budget, "patience": options.patience}
     with _run.progress() as progress:
         report = race_file(options.file, options.size, **how, progress=progress, command=options.line)
     return _outputs.show_written(report, print_report, written=_outputs.write_results(report, options))
