@@ -26,6 +26,8 @@ from py_backends.workers.probe import BackendTarget
 from py_backends.workers.process import Worker, WorkerFailed
 
 DEFAULT_BUDGET, PATIENCE = 8.0, 30.0
+_RUNS = 12
+"""For which a function must have time, to be checked and to have the fewest rounds: it cannot run at a smaller shape."""
 _KERNEL, _REFERENCE = "race", "reference"
 _ANSWER = "py_backends.racing.answer"
 _JUDGE = "-judge"
@@ -170,7 +172,7 @@ def _run(
         return [Spec(facts.kernel, backend, target.name, VARIANT, dtype, sizes) for backend, target in found]
 
     with place.known():
-        return run(Plan(backends, specs, shorten=False, patience=patience), settings, progress)
+        return run(Plan(backends, specs, runs=_RUNS, shorten=False, patience=patience), settings, progress)
 
 
 def _named(functions: Any) -> dict[str, Callable[..., Any]]:
