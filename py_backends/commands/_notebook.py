@@ -17,9 +17,10 @@ from py_backends.display.drawable import drawable
 from py_backends.harness.compare import compare
 from py_backends.number_formats import DTYPES
 from py_backends.racing.race import race
-from py_backends.results.report import Report, Row, ShownInNotebooks
+from py_backends.results.report import FUNCTIONS, Report, Row, ShownInNotebooks
 
 _COMPARISON, _PICTURE_OF_A_COMPARISON = "compare", "roofline"
+_RACE = "race"
 _WIDTH = 120
 _PAGE = '<pre style="overflow-x: auto; white-space: pre; line-height: 1.3">{code}</pre>'
 _PICTURE = '<div role="img" aria-label="{words}" style="overflow-x: auto; {page}">{svg}</div>'
@@ -80,6 +81,8 @@ def _knows(report: Report) -> bool:
 
 def _command(report: Report) -> str:
     """The command of the results; `compare` for those of `py_backends.compare`, and for unknown commands."""
+    if FUNCTIONS in report.settings:
+        return _RACE
     words = str(report.settings.get("command")).split()
     return next((word for word in words[1:2] if word in views()), _COMPARISON)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,9 +15,11 @@ import numpy as np
 
 from py_backends import folders
 from py_backends.contract import Array, Reference
+from py_backends.errors import WrongRequest
 from py_backends.racing import travel
 from py_backends.racing.form import Form
 from py_backends.stored_inputs import stored_arrays
+from py_backends.system import temporary
 
 VARIANT = "lecture"
 _PROBLEM = """from pathlib import Path
@@ -41,15 +42,15 @@ class Facts:
 
     kernel: what its rows are called.
     names: of the functions, the baseline first.
-    judge: the name of the one that is right.
     threads: of each function that can be told.
+    judge: the name of the one that is right.
     size: for which the inputs were made, if that is known.
     """
 
     kernel: str
     names: tuple[str, ...]
-    judge: str
     threads: int
+    judge: str = ""
     size: int | None = None
 
 
@@ -84,8 +85,15 @@ class Race:
 
     def arguments(self, arrays: Sequence[Array]) -> list[Any]:
         """What functions get: these arrays, and between them what is no array."""
+        if self._arrays_alone:
+            return list(arrays)
         left = iter(arrays)
         return [next(left) if each is None else each.value for each in self._values]
+
+    @cached_property
+    def _arrays_alone(self) -> bool:
+        """Whether nothing else is passed on, and no array stands in for inputs that are none."""
+        return self._values == [None] * len(self.inputs)
 
     @cached_property
     def _values(self) -> list[Value | None]:
@@ -170,12 +178,14 @@ class Value:
 
 @contextmanager
 def new() -> Iterator[Race]:
-    """An empty folder for a race, which is gone afterwards."""
-    path = Path(tempfile.mkdtemp(prefix="py-backends-race-"))
+    """An empty folder for a race, which is gone afterwards. Raises WrongRequest where there is no place for one."""
+    path = temporary.folder()
+    if path is None:
+        raise WrongRequest(f"a race needs a temporary folder, and {tempfile.gettempdir()} has no place for one")
     try:
         yield Race(path)
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        temporary.remove(path)
 
 
 def backend_of(name: str) -> str:

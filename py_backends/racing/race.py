@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from py_backends.harness.plan import Plan
 from py_backends.racing import folder, travel
 from py_backends.racing.folder import VARIANT, Facts, Race, backend_of
 from py_backends.racing.problem import format_of
-from py_backends.results.report import Report
+from py_backends.results.report import FUNCTIONS, Report
 from py_backends.results.spec import Spec
 from py_backends.wording import shown
 from py_backends.workers.probe import BackendTarget
@@ -27,7 +27,7 @@ from py_backends.workers.process import Worker, WorkerFailed
 
 DEFAULT_BUDGET, PATIENCE = 8.0, 30.0
 _RUNS = 12
-"""For which a function must have time, to be checked and to have the fewest rounds: it cannot run at a smaller shape."""
+"""For which a function must have time: it is checked, and has the fewest rounds. It cannot run at a smaller shape."""
 _KERNEL, _REFERENCE = "race", "reference"
 _ANSWER = "py_backends.racing.answer"
 _JUDGE = "-judge"
@@ -74,14 +74,14 @@ def race(
     """
     settings = checked_settings(threads, 1, budget, HOT, command)
     named = _named(functions)
-    with _answering(tolerance, patience) as (place, ask):
+    with folder.new() as place:
         place.write_inputs(inputs if isinstance(inputs, tuple) else (inputs,))
         packed = {name: travel.packed(each, name) for name, each in named.items()}
         if reference is not None:
             packed[_JUDGE] = travel.packed(_callable(reference, _REFERENCE), _REFERENCE)
-        return _run(
-            place, Facts(_KERNEL, tuple(named), "", settings["threads"]), packed, ask, settings, patience, progress
-        )
+        with _answering(place, patience) as ask:
+            _prepare(place, Facts(_KERNEL, tuple(named), settings["threads"]), packed, tolerance, ask)
+        return _run(place, settings, patience, progress)
 
 
 def race_file(
@@ -103,76 +103,69 @@ def race_file(
     if file.suffix != ".py" or not file.is_file():
         raise WrongRequest(f"{file} is no file of Python")
     path = file.resolve()
-    with _answering(tolerance, patience) as (place, ask):
-        found = ask("look", f"{file} cannot be run", file=str(path), size=size)
-        packed = {name: travel.packed_from(path, name) for name in found["names"]}
-        if found["reference"]:
-            packed[_JUDGE] = travel.packed_from(path, _REFERENCE)
-        facts = Facts(_kernel_of(path), tuple(found["names"]), "", settings["threads"], found["size"])
-        return _run(place, facts, packed, ask, settings, patience, progress)
+    with folder.new() as place:
+        with _answering(place, patience) as ask:
+            found = ask("look", f"{file} cannot be run", file=str(path), size=size)
+            packed = {name: travel.packed_from(path, name) for name in found["names"]}
+            if found["reference"]:
+                packed[_JUDGE] = travel.packed_from(path, _REFERENCE)
+            facts = Facts(_kernel_of(path), tuple(found["names"]), settings["threads"], size=found["size"])
+            _prepare(place, facts, packed, tolerance, ask)
+        return _run(place, settings, patience, progress)
 
 
 Ask = Callable[..., dict[str, Any]]
+"""Asks the process that computes the answer. Raises WrongRequest, with one line, if that refuses or fails."""
 
 
 @contextmanager
-def _answering(tolerance: float | None, patience: float) -> Iterator[tuple[Race, Ask]]:
-    """A new folder of a race, and what asks the process that computes its answer."""
-    if tolerance is not None and not (isinstance(tolerance, Real) and 0 <= tolerance < 1):
-        raise WrongRequest(f"tolerance must be a number from 0 to below 1, not {shown(tolerance)}")
+def _answering(place: Race, patience: float) -> Iterator[Ask]:
+    """That process, for the race in a folder."""
     if not (isinstance(patience, Real) and 0 < patience < math.inf):
         raise WrongRequest(f"patience must be a number of seconds above 0, not {shown(patience)}")
-    with folder.new() as place:
-        worker = _started(patience)
-        try:
-            yield place, partial(_ask, worker, place, tolerance)
-        finally:
-            worker.close()
-
-
-def _started(patience: float) -> Worker:
     try:
-        return Worker(module=_ANSWER, patience=patience)
+        worker = Worker(module=_ANSWER, patience=float(patience))
     except WorkerFailed as failed:
         raise WrongRequest(failed.reason) from failed
 
+    def ask(do: str, otherwise: str, **arguments: Any) -> dict[str, Any]:
+        try:
+            answer = worker.ask(do, folder=str(place.path), **arguments)
+        except WorkerFailed as failed:
+            raise WrongRequest(f"{otherwise}: {failed.reason}") from failed
+        if "refused" in answer:
+            raise WrongRequest(answer["refused"])
+        return answer
 
-def _ask(worker: Worker, place: Race, tolerance: float | None, do: str, otherwise: str, **arguments: Any) -> Any:
-    """Ask the process. Raises WrongRequest, with one line, if it refuses or fails."""
-    if do == "answer":
-        arguments["tolerance"] = tolerance
     try:
-        answer = worker.ask(do, folder=str(place.path), **arguments)
-    except WorkerFailed as failed:
-        raise WrongRequest(f"{otherwise}: {failed.reason}") from failed
-    if "refused" in answer:
-        raise WrongRequest(answer["refused"])
-    return answer
+        yield ask
+    finally:
+        worker.close()
 
 
-def _run(
-    place: Race,
-    facts: Facts,
-    packed: Mapping[str, bytes],
-    ask: Ask,
-    settings: dict[str, Any],
-    patience: float,
-    progress: Progress | None,
-) -> Report:
-    judge = _REFERENCE if _JUDGE in packed else facts.names[0]
-    facts = Facts(facts.kernel, facts.names, judge, facts.threads, facts.size)
-    place.write(facts, packed)
-    ask("answer", f"{judge} cannot tell what is right", function=_JUDGE if _JUDGE in packed else judge, judge=judge)
-    if len(place.inputs) + len(place.outputs) + (facts.size is not None) > _MOST_ARRAYS:
+def _prepare(place: Race, facts: Facts, packed: Mapping[str, bytes], tolerance: float | None, ask: Ask) -> None:
+    """Write all that a race needs into its folder, the right answer at last."""
+    if tolerance is not None and not (isinstance(tolerance, Real) and 0 <= tolerance < 1):
+        raise WrongRequest(f"tolerance must be a number from 0 to below 1, not {shown(tolerance)}")
+    function, judge = (_JUDGE, _REFERENCE) if _JUDGE in packed else (facts.names[0],) * 2
+    place.write(replace(facts, judge=judge), packed)
+    asked = {"function": function, "judge": judge, "tolerance": None if tolerance is None else float(tolerance)}
+    ask("answer", f"{judge} cannot tell what is right", **asked)
+    if len(place.inputs) + len(place.outputs) > _MOST_ARRAYS:
         raise WrongRequest(f"a race has at most {_MOST_ARRAYS} arrays in and out")
-    backends, dtype = list(map(backend_of, facts.names)), format_of(place)
+
+
+def _run(place: Race, settings: dict[str, Any], patience: float, progress: Progress | None) -> Report:
+    """Run what is in the folder as any comparison."""
+    facts, dtype = place.facts, format_of(place)
     sizes = () if facts.size is None else (facts.size,)
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         return [Spec(facts.kernel, backend, target.name, VARIANT, dtype, sizes) for backend, target in found]
 
+    plan = Plan(list(map(backend_of, facts.names)), specs, runs=_RUNS, shorten=False, patience=patience)
     with place.known():
-        return run(Plan(backends, specs, runs=_RUNS, shorten=False, patience=patience), settings, progress)
+        return run(plan, settings | {FUNCTIONS: list(facts.names)}, progress)
 
 
 def _named(functions: Any) -> dict[str, Callable[..., Any]]:

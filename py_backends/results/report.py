@@ -384,9 +384,13 @@ class Row(ShownInNotebooks):
         return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement, tuple(self.stands_for))
 
 
+FUNCTIONS = "functions"
+"""The names of what a race compared, in its settings."""
+
+
 @dataclass
 class Report(ShownInNotebooks):
-    """A whole comparison."""
+    """A whole comparison. The `settings` of a race have its `FUNCTIONS`."""
 
     created: str
     package_version: str

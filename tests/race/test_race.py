@@ -53,6 +53,7 @@ def test_a_function_against_itself(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(report.to_json())
     assert pb.read(tmp_path / "r.json") == report
     assert "one()" in report._repr_html_()
+    assert "No picture" not in report._repr_html_()
     assert (os.environ.get(folders.VARIABLE), registry.backend_names()) == (before, backends)
     assert not registry.is_kernel("race")
     assert not [name for name in sys.modules if folders.brings(name) and "race" in name]

@@ -13,7 +13,9 @@ from py_backends.errors import WrongRequest
 from py_backends.racing import travel
 
 
-@pytest.mark.parametrize("function", [np.cumsum, np.add, raced_functions.ones], ids=["numpy", "ufunc", "module"])
+@pytest.mark.parametrize(
+    "function", [np.cumsum, np.add, raced_functions.ones], ids=["of NumPy", "a ufunc", "of a module"]
+)
 def test_what_a_module_has_is_found_there(function: travel.Function) -> None:
     assert travel.unpacked(travel.packed(function, "it")) is function
 
