@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Form:
             raise WrongRequest(f"{whose} is an array of {dtype}, which processes cannot share here")
         return cls(array.shape, dtype)
 
-    @property
+    @cached_property
     def kept_as(self) -> np.dtype[Any]:
         """The number format that it has in shared memory.
 
@@ -50,7 +51,7 @@ class Form:
         name = _PARTS.get(name) or _OF_SAME_BITS.get(name) or name
         return np.dtype(name if name in FORMATS else np.int8)
 
-    @property
+    @cached_property
     def kept_shape(self) -> tuple[int, ...]:
         """The shape there: where an element is several, that is one dimension more."""
         several = self.dtype.itemsize // self.kept_as.itemsize
@@ -61,7 +62,7 @@ class Form:
         """Whether it is judged by a bound. Whole numbers, and all that is no number, are right bit for bit."""
         return self.kept_as.kind != "i"
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Its elements in shared memory."""
         return math.prod(self.kept_shape)
