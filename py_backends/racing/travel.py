@@ -74,7 +74,7 @@ def loaded(file: Path) -> ModuleType:
 
 
 def _packed(what: _Of | bytes) -> bytes:
-    path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109  # a text, as the others
+    path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109  # a string, as the others
     return pickle.dumps((path, what))
 
 
