@@ -50,8 +50,8 @@ def backend(folder: Path, name: str) -> type[Function]:
 class Device(contract.Device):
     """Calls one function. Buffers of inputs are the arrays that it gets, those of outputs what it gave last.
 
-    Inputs lie where the harness has them, and a sample's cannot be written to. A result is waited for by making it an
-    array of NumPy, and copied to its place in the download, which is no part of the kernel's time.
+    Inputs lie where the harness has them, and cannot be written to. A result is waited for by making it an array of
+    NumPy, and copied to its place in the download, which is no part of the kernel's time.
     """
 
     on_cpu = False
@@ -72,14 +72,20 @@ class Device(contract.Device):
             try:
                 self._pending = list(buffers[takes:]), function(*race.arguments(buffers[:takes]))
             except (ValueError, TypeError) as error:
-                self._blame(error, buffers[:takes])
-                raise
+                if not any(word in str(error) for word in _READ_ONLY):
+                    raise
+                wants = "changes an input, or asks for arrays that it may change"
+                raise WrongResult(f"{self._name} {wants}: {error}") from error
 
         return launch
 
     def place_one(self, launch: Launch, sizes: Sequence[Any], at: int, array: Array, *, filled: bool) -> Buffer:
         inputs = self._race.inputs
-        return inputs[at].given(array) if at < len(inputs) else Output(at - len(inputs), _moved(array))
+        if at >= len(inputs):
+            return Output(at - len(inputs), _moved(array))
+        given = inputs[at].given(array)
+        given.flags.writeable = False
+        return given
 
     def upload(self, array: Array) -> Buffer:
         return array
@@ -107,13 +113,6 @@ class Device(contract.Device):
     def release(self, buffer: Buffer) -> None:
         if isinstance(buffer, Output):
             buffer.answer = ()
-
-    def _blame(self, error: Exception, inputs: Sequence[Array]) -> None:
-        """Raise what is wrong if a function was to write to an input that it cannot write to."""
-        if any(word in str(error) for word in _READ_ONLY) and not all(each.flags.writeable for each in inputs):
-            raise WrongResult(
-                f"{self._name} changes an input, or asks for arrays that it may change: {error}"
-            ) from error
 
 
 def _moved(array: Array) -> list[Array]:

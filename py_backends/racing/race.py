@@ -53,8 +53,8 @@ def race(
         pb.race({"numpy": np.cumsum, "mine": mine.scan}, inputs=(x,))
 
     Each runs in a process of its own. It returns an array, of NumPy or of a library whose arrays NumPy reads, or a
-    tuple of arrays. Results have the shapes and dtypes of the first function's. Whole numbers, booleans, text and times
-    agree bit for bit, real and complex numbers within a bound.
+    tuple of arrays. Results have the shapes and dtypes of the first function's. Whole numbers, booleans, strings and
+    times agree bit for bit, real and complex numbers within a bound.
 
     functions: by their names, or functions with names of their own. The first one is the baseline.
     inputs: a tuple of arrays of any shapes and dtypes but objects and long double, and of other values. An array alone

@@ -58,3 +58,16 @@ def test_results_are_arrays_or_tuples_of_them() -> None:
     assert [each.shape for each in arrays_of(2.5)] == [()]
     assert [each.shape for each in arrays_of(np.linalg.eigh(np.eye(3)))] == [(3,), (3, 3)]
     assert [each.dtype for each in arrays_of(np.ones(2, ">f4"))] == [np.float32]
+
+
+class OnAGpu:
+    """An array of a library whose arrays lie on a GPU, as far as it matters here."""
+
+    __cuda_array_interface__: dict[str, Any] = {}
+
+    def get(self) -> Any:
+        return np.ones(2)
+
+
+def test_arrays_on_a_gpu_are_fetched() -> None:
+    assert [each.tolist() for each in arrays_of((OnAGpu(), 1))] == [[1, 1], 1]

@@ -110,7 +110,7 @@ WRONG = {
 
 def test_each_wrong_function_is_one_line_of_its_row() -> None:
     named = {name: getattr(functions, name) for name in WRONG}
-    report = race({"numpy": np.cumsum, **named}, X, patience=3)
+    report = race({"numpy": np.cumsum, **named}, X, patience=2)
     found = {row.backend.removesuffix("()"): row for row in report.rows}
     assert found.pop("numpy").status == "ok"
     for name, (status, words) in WRONG.items():
