@@ -25,7 +25,7 @@ from py_backends.wording import shown
 from py_backends.workers.probe import BackendTarget
 from py_backends.workers.process import Worker, WorkerFailed
 
-DEFAULT_BUDGET, PATIENCE = 8.0, 30.0
+DEFAULT_BUDGET, PATIENCE = 6.0, 30.0
 _RUNS = 12
 """For which a function must have time: it is checked, and has the fewest rounds. It cannot run at a smaller shape."""
 _KERNEL, _REFERENCE = "race", "reference"

@@ -39,7 +39,7 @@ def test_five_lines_are_a_race(tmp_path: Path) -> None:
     run = run_python(script, cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     assert "numpy()" in run.stdout
-    assert "mine()" in run.stdout
+    assert "vs numpy()" in run.stdout
 
 
 def test_a_function_against_itself(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tolerance", type=_tolerance, metavar="X", help=relative)
     hung = "time without an answer after which a function counts as hung (default: %(default)g)"
     parser.add_argument("--patience", type=_options.seconds, metavar="SECONDS", default=30.0, help=hung)
-    _options.add(parser, "threads", "budget", *_options.RESULT_FILES, budget=8.0)
+    _options.add(parser, "threads", "budget", *_options.RESULT_FILES, budget=6.0)
 
 
 def run(options: argparse.Namespace) -> int:
