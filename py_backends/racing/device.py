@@ -16,7 +16,7 @@ from py_backends.errors import WrongResult
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
 from py_backends.racing.folder import Race
-from py_backends.racing.form import Form, arrays_of, in_words
+from py_backends.racing.form import arrays_of, in_words
 
 _OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """What libraries that are loaded later read."""
@@ -107,8 +107,8 @@ class Device(contract.Device):
             return
         answer, right = buffer.answer, self._race.outputs
         if [(each.shape, each.dtype) for each in answer] != [(form.shape, form.dtype) for form in right]:
-            given, judge = tuple(Form(each.shape, each.dtype) for each in answer), self._race.facts.judge
-            raise WrongResult(f"{self._name} returns {in_words(given)}, and {judge} {in_words(right)}")
+            judge = self._race.facts.judge
+            raise WrongResult(f"{self._name} returns {in_words(answer)}, and {judge} {in_words(right)}")
         right[buffer.at].given(array)[...] = answer[buffer.at]
 
     def release(self, buffer: Buffer) -> None:

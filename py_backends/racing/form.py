@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,9 +80,15 @@ class Form:
         return f"{self.dtype} of shape {self.shape}"
 
 
-def in_words(forms: tuple[Form, ...]) -> str:
-    """All that a function gives."""
-    return str(forms[0]) if len(forms) == 1 else f"({', '.join(map(str, forms))})"
+def in_words(results: Sequence[Array | Form]) -> str:
+    """All that a function gives, in the words of forms, as far as it is arrays."""
+    said = [str(each) if isinstance(each, Form) else _said(each) for each in results]
+    return said[0] if len(said) == 1 else f"({', '.join(said)})"
+
+
+def _said(array: Array) -> str:
+    no_array = array.dtype.hasobject and array.ndim == 0
+    return f"a {type(array.item()).__name__}" if no_array else str(Form(array.shape, array.dtype))
 
 
 def arrays_of(answer: Any) -> tuple[Array, ...]:

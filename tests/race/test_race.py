@@ -99,7 +99,7 @@ WRONG = {
     "too_short": ("mismatch", "returns float64 of shape (999,), and numpy float64 of shape (1000,)"),
     "in_other_format": ("mismatch", "returns float32 of shape (1000,), and numpy float64"),
     "two_outputs": ("mismatch", "returns (float64 of shape (1000,), float64 of shape (1000,)), and numpy float64"),
-    "nothing": ("mismatch", "returns object of shape ()"),
+    "nothing": ("mismatch", "returns a NoneType, and numpy float64"),
     "raises": ("error", "RuntimeError: no such luck"),
     "changes_its_input": ("mismatch", "changes an input"),
     "ends_the_process": ("crashed", "exited with code 3"),
