@@ -142,6 +142,8 @@ def _bounds(
             why = in_one_line(str(error), 1).partition(": give ")[0][:_LONGEST_REASON] or type(error).__name__
             raise WrongRequest(f"the bounds cannot follow {judge} ({why}): {_GIVE}") from error
     references = found if isinstance(found, tuple) else (found,)
+    if [each.value.shape for each in references] != [form.shape for form in forms]:
+        raise WrongRequest(f"{judge} returns other shapes for arrays that carry their error: {_GIVE}")
     if not all(map(_judges, references)):
         raise WrongRequest(f"the bound of what {judge} computes is infinite: {_GIVE}")
     return references, next((str(each.message) for each in told if "the bound is" in str(each.message)), None)

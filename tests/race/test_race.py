@@ -28,18 +28,21 @@ def statuses(report: Report) -> dict[str, str]:
 
 
 def test_five_lines_are_a_race(tmp_path: Path) -> None:
-    """Of functions of the script itself, which has no `__main__` guard."""
+    """Of functions of the script itself, which has no `__main__` guard, and of a module beside it."""
     script = tmp_path / "script.py"
+    (tmp_path / "beside.py").write_text("def scan(x):\n    return x.cumsum()\n")
     script.write_text(
-        "import numpy as np, py_backends as pb\n"
+        "import numpy as np, py_backends as pb, beside\n"
         "def mine(x):\n"
         "    return np.add.accumulate(x)\n"
-        'print(pb.race({"numpy": np.cumsum, "mine": mine}, inputs=np.ones(1000), budget=2))\n'
+        'functions = {"numpy": np.cumsum, "mine": mine, "beside": beside.scan}\n'
+        "print(pb.race(functions, inputs=np.ones(1000), budget=2))\n"
     )
     run = run_python(script, cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     assert "numpy()" in run.stdout
     assert "vs numpy()" in run.stdout
+    assert "3 rows ran, and all are right." in run.stdout
 
 
 def test_a_function_against_itself(tmp_path: Path) -> None:
