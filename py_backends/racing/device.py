@@ -20,8 +20,9 @@ from py_backends.racing.form import arrays_of, in_words
 
 _OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """What libraries that are loaded later read."""
-_MOST_MOVES, _MOVED_BY = 16, 1 << 20
-"""The most pieces of memory that move a result, and their bytes."""
+_MOST_MOVES, _MOVED_BY = 16, 1 << 16
+"""The most pieces of memory that move a result, and their bytes. More would go back to the system after each call, and
+the next one would wait for new pages."""
 _READ_ONLY = ("read-only", "readonly", "read only")
 """What libraries say where they cannot write to an array, or are not to."""
 
