@@ -4,8 +4,8 @@
     c = pb.matmul(a, b, backend="openmp")
 
 Every kernel is a function of this package, named as the kernel. `backends()` lists what this machine
-has, and `compare()` runs, checks and times all of it. `read()` reads results from a file. Importing
-the package imports no optional library.
+has, and `compare()` runs, checks and times all of it. `race()` does the same for any functions. `read()` reads results
+from a file. Importing the package imports no optional library.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _MODULES = {
     "BackendUnavailable": "errors",
     "backends": "workers.probe",
     "compare": "commands._notebook",
+    "race": "commands._notebook",
     "read": "commands._notebook",
 }
 """Where the public names are that are no kernel's."""

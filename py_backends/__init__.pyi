@@ -1,6 +1,7 @@
 from typing import Any, Literal, Protocol, TypeVar, overload
 
 from py_backends.commands._notebook import compare as compare
+from py_backends.commands._notebook import race as race
 from py_backends.commands._notebook import read as read
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable as BackendUnavailable

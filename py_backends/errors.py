@@ -33,6 +33,10 @@ class KernelFault(RuntimeError):
     """A kernel did what its device forbids, such as reading past an array: the device may be of no more use."""
 
 
+class WrongResult(RuntimeError):
+    """A kernel gave results that cannot be compared with the right ones, such as arrays of another shape."""
+
+
 def fix_of(error: BaseException) -> str | None:
     """What the user can do about an error of the system, where its own words do not say it."""
     if isinstance(error, OSError) and error.errno == errno.EMFILE:

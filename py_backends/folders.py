@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
@@ -25,6 +26,9 @@ VARIABLE = "PY_BACKENDS_FOLDERS"
 """Its entries are `PATH` of a kernel, or `KERNEL=PATH` of further sources, each in a line."""
 _PREFIX = "_py_backends_folder_"
 _PASSED_OVER = ("__pycache__",)
+BACKENDS = "_backends"
+"""Where a folder has backends of its own, as modules. Their names end as a call does, so no other backend has one."""
+CALL = "()"
 FORGET: list[Callable[[str], None]] = []
 """Called with a kernel whose folder has come, or holds something else now: who knows anything of it lets that go."""
 
@@ -64,6 +68,11 @@ class Folder:
             package.__path__ = [str(self.path if self.has_problem else self.path.parent)]
             sys.modules[name] = package
         return name
+
+    @cached_property
+    def backends(self) -> tuple[str, ...]:
+        """The names of the backends that it brings: functions, each as a model of its own."""
+        return tuple(sorted(file.stem for file in self.path.glob(f"{BACKENDS}/*{CALL}.py")))
 
     def sources(self, backend: str) -> list[Path]:
         """The files of a backend: VARIANT/BACKEND.*, and of further sources BACKEND.* too, a variant by itself."""
@@ -134,6 +143,24 @@ def add(folder: Folder) -> None:
     before = _known.get(line)
     _known[line] = folder
     if before is None or before.digest != folder.digest:
+        for forget in FORGET:
+            forget(folder.kernel)
+
+
+@contextmanager
+def known(folder: Folder) -> Iterator[None]:
+    """Within, this process and those that it starts know a folder. Afterwards nothing is left of that."""
+    before, module = os.environ.get(VARIABLE), folder.module
+    add(folder)
+    try:
+        yield
+    finally:
+        del os.environ[VARIABLE]
+        if before is not None:
+            os.environ[VARIABLE] = before
+        del _known[_line(folder)]
+        for name in [each for each in sys.modules if each == module or each.startswith(f"{module}.")]:
+            del sys.modules[name]
         for forget in FORGET:
             forget(folder.kernel)
 

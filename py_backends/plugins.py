@@ -95,22 +95,26 @@ def plugins(group: str, own: Collection[str]) -> list[Plugin]:
 
     own: the project's own names, which no plug-in can replace.
     """
-    given = [of_folder(each) for each in folders.every() if each.has_problem] if group == KERNELS else []
+    given = [plugin for each in folders.every() for plugin in of_folder(each, group)]
     named = {plugin.name for plugin in given}  # whoever gives a folder's path means that one
     brought = [_plugin(each) for each in importlib.metadata.entry_points(group=group) if each.name not in named]
     found = sorted((*brought, *given), key=attrgetter("name", "package"))
+    passing = {name for each in folders.every() if each.backends for name in (each.kernel, *each.backends)}
     taken = {*own, *_TAKEN[group]}
     checked = []
     for name, rivals in groupby(found, key=attrgetter("name")):
         several = list(rivals)
-        refusal = _refusal(name, taken, several)
+        refusal = None if name in passing else _refusal(name, taken, several)
         checked += [replace(plugin, refusal=plugin.refusal or refusal) for plugin in several]
     return checked
 
 
-def of_folder(folder: folders.Folder) -> Plugin:
-    """A kernel's folder as a plug-in: its path is the package, and its hash the version."""
-    return Plugin(folder.kernel, folder.module, str(folder.path), folder.digest, folder.path)
+def of_folder(folder: folders.Folder, group: str) -> list[Plugin]:
+    """What a folder brings to a group: its path is the package, and its hash the version."""
+    whose = str(folder.path), folder.digest, folder.path
+    if group == BACKENDS:
+        return [Plugin(name, f"{folder.module}.{folders.BACKENDS}.{name}", *whose) for name in folder.backends]
+    return [Plugin(folder.kernel, folder.module, *whose)] if folder.has_problem else []
 
 
 def _plugin(entry: importlib.metadata.EntryPoint) -> Plugin:
@@ -255,8 +259,9 @@ def checked_problem(made: object, name: str) -> Problem:
         raise WrongRequest(f"PROBLEM is {_short(made)}, which is no Problem")
     if made.name != name:
         raise WrongRequest(f"its problem is named {_short(made.name)}, and its entry point {name!r}")
-    for what in ("dimensions", "inputs"):
-        _check_identifiers(what, getattr(made, what))
+    if made.dimensions or not hasattr(made, "signature"):  # a signature may have lengths alone that never change
+        _check_identifiers("dimensions", made.dimensions)
+    _check_identifiers("inputs", made.inputs)
     _check_numbers(made)
     unknown = [name for name in made.nonzero_sizes if name not in made.dimensions]
     if unknown:
@@ -334,7 +339,8 @@ def _check_numbers(made: Problem) -> None:
 def _check_formats(made: Problem) -> None:
     """Check the number formats of inputs, and those of results and sums by them."""
     _check_names("dtypes", made.dtypes)
-    _check_known("dtypes", made.dtypes, DTYPES)
+    draws_itself = type(made).draw is not Problem.draw
+    _check_known("dtypes", made.dtypes, FORMATS if draws_itself else DTYPES)
     for what in ("results", "sums"):
         pairs = getattr(made, what)
         if not isinstance(pairs, Mapping):
@@ -344,7 +350,7 @@ def _check_formats(made: Problem) -> None:
     if None not in own.values():
         raise WrongRequest("each of its inputs has a dtype of its own, and one has to be without: it has that of a run")
     indices = next((name for name, dtype in own.items() if dtype is not None and dtype.kind == "i"), None)
-    if indices is not None and type(made).draw is Problem.draw:
+    if indices is not None and not draws_itself:
         raise WrongRequest(f"its input {indices} is of {own[indices]}: draw has to say what it may hold")
     of_integers = [name for name in made.dtypes if made.reals and made.sum_dtype(np.dtype(name)).kind == "i"]
     if of_integers:

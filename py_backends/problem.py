@@ -235,7 +235,7 @@ class Problem(ABC):
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
         """For each array and dimension, the index of its size; of a length that never changes, its negative.
 
-        None where the problem has its own `shapes`, or where a length is a size and some more.
+        None where the problem has its own `shapes`, or where a length is a size and some more, or always 0.
         """
         told = self._signature_of_shapes
         return None if told is None else told.places

@@ -29,17 +29,15 @@ def backend_names() -> list[str]:
     return sorted([*_own_backends(), *(plugin.name for plugin in _backend_plugins() if plugin.refusal is None)])
 
 
-@cache
 def backend(name: str) -> Backend:
     """The backend of that name. Raises WrongRequest, with the nearest name, for an unknown one.
 
     Raises BackendUnavailable if a plug-in declares it and its package does not contain it.
     """
     if name in _own_backends():
-        made: Backend = importlib.import_module(f"{_BACKENDS}.{name}").Backend()
-        return made
+        return _own_backend(name)
     if plugin := backend_plugin(name):
-        return plugins.backend(plugin)
+        return _brought_backend(plugin)
     raise _unknown(name, backend_names(), "backend")
 
 
@@ -61,8 +59,9 @@ def preferred_on_host() -> list[str]:
 
 
 def is_baseline(name: str) -> bool:
-    """Whether the speed of others is relative to this backend. False for a plug-in, which is not imported here."""
-    return name in _own_backends() and backend(name).baseline
+    """Whether the speed of others is relative to this backend. False for a package's, which is not imported here."""
+    plugin = backend_plugin(name)
+    return (name in _own_backends() if plugin is None else not plugin.is_package) and backend(name).baseline
 
 
 def backend_plugin(name: str) -> Plugin | None:
@@ -140,8 +139,13 @@ def broken_kernels() -> dict[str, BrokenKernel]:
 
 
 def plugin_packages() -> dict[str, str]:
-    """The packages of all plug-ins, even of broken ones, with their versions."""
-    return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *kernel_plugins())}
+    """The packages of all plug-ins, even of broken ones, with their versions.
+
+    Folders with backends of their own are left out: they are there for one run.
+    """
+    passing = {str(folder.path) for folder in folders.every() if folder.backends}
+    every = (*_backend_plugins(), *kernel_plugins())
+    return {plugin.package: plugin.version for plugin in every if plugin.package not in passing}
 
 
 def plugin_folders() -> list[Path]:
@@ -304,6 +308,17 @@ def _own_backends() -> tuple[str, ...]:
 
 
 @cache
+def _own_backend(name: str) -> Backend:
+    made: Backend = importlib.import_module(f"{_BACKENDS}.{name}").Backend()
+    return made
+
+
+@cache
+def _brought_backend(plugin: Plugin) -> Backend:
+    return plugins.backend(plugin)
+
+
+@cache
 def _own_kernels() -> tuple[str, ...]:
     """The names of the project's kernels: the folders of kernels/ that contain a problem.py."""
     return tuple(sorted(path.parent.name for path in kernels_folder().glob("*/problem.py")))
@@ -338,8 +353,8 @@ def kernels_folder() -> Path:
 
 
 def _forget(_: str) -> None:
-    """Find kernels anew."""
-    for found in (kernel_plugins, problem, kernel_texts, variant_names, _brought_problem):
+    """Find kernels anew, and the backends that folders bring."""
+    for found in (kernel_plugins, problem, kernel_texts, variant_names, _brought_problem, _backend_plugins):
         found.cache_clear()
 
 

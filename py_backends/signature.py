@@ -2,8 +2,8 @@
 
 Every name is a size, the same wherever it stands, and a number is a length that never changes. The notation is that of
 https://numpy.org/doc/stable/reference/c-api/generalized-ufuncs.html, without its marks for optional dimensions. It has
-two things more: a length may be a size and some more, and an array may have a dtype of its own. This is the product of
-a sparse matrix in CSR with a vector:
+more: a length may be 0, or a size and some more, and an array may have a dtype of its own. This is the product of a
+sparse matrix in CSR with a vector:
 
     (nonzeros),(nonzeros):int32,(m+1):int32,(n)->(m)
 """
@@ -24,7 +24,7 @@ from py_backends.wording import listed
 Places = tuple[tuple[tuple[int, int], ...], ...]
 """For each array and dimension its place among the sizes and, behind them, the lengths that never change; and by how
 much it is longer."""
-_DIMENSION = r"(?:[^\W\d]\w*(?:\+[1-9]\d*)?|[1-9]\d*)"
+_DIMENSION = r"(?:[^\W\d]\w*(?:\+[1-9]\d*)?|0|[1-9]\d*)"
 _ARRAY = rf"\((?:{_DIMENSION}(?:,{_DIMENSION})*)?\)(?::\w+)?"
 _ARRAYS = rf"{_ARRAY}(?:,{_ARRAY})*"
 _SIGNATURE = re.compile(rf"{_ARRAYS}->{_ARRAYS}")
@@ -70,9 +70,9 @@ class Signature:
     def places(self) -> tuple[tuple[int, ...], ...] | None:
         """For each array and dimension, which of the sizes it is; of a length that never changes, its negative.
 
-        None where a length is a size and some more.
+        None where a length is a size and some more, or 0, which has no negative.
         """
-        if any(more for array in self._places for _, more in array):
+        if 0 in self._lengths or any(more for array in self._places for _, more in array):
             return None
         order = (*range(len(self.dimensions)), *(-length for length in self._lengths))
         return tuple(tuple(order[at] for at, _ in array) for array in self._places)

@@ -16,9 +16,11 @@ from py_backends.display import comparison, console, remarks, style
 from py_backends.display.drawable import drawable
 from py_backends.harness.compare import compare
 from py_backends.number_formats import DTYPES
-from py_backends.results.report import Report, Row, ShownInNotebooks
+from py_backends.racing.race import race
+from py_backends.results.report import FUNCTIONS, Report, Row, ShownInNotebooks
 
 _COMPARISON, _PICTURE_OF_A_COMPARISON = "compare", "roofline"
+_RACE = "race"
 _WIDTH = 120
 _PAGE = '<pre style="overflow-x: auto; white-space: pre; line-height: 1.3">{code}</pre>'
 _PICTURE = '<div role="img" aria-label="{words}" style="overflow-x: auto; {page}">{svg}</div>'
@@ -27,7 +29,7 @@ _BEHIND = "--page: var(--jp-layout-color0, transparent)"
 _NO_PICTURE = "<p>No picture: {reason}</p>"
 
 
-__all__ = ["compare", "read"]
+__all__ = ["compare", "race", "read"]
 
 
 def read(path: str | os.PathLike[str]) -> Report:
@@ -79,6 +81,8 @@ def _knows(report: Report) -> bool:
 
 def _command(report: Report) -> str:
     """The command of the results; `compare` for those of `py_backends.compare`, and for unknown commands."""
+    if FUNCTIONS in report.settings:
+        return _RACE
     words = str(report.settings.get("command")).split()
     return next((word for word in words[1:2] if word in views()), _COMPARISON)
 

@@ -132,7 +132,8 @@ def run(plan: Plan, settings: dict[str, Any], progress: Progress | None = None) 
     """
     threads, seed, budget = settings["threads"], settings["seed"], settings["budget_seconds"]
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
-    with Pool(threads, seed, cold=settings["cache"] == COLD) as pool, ThreadPoolExecutor(1) as background:
+    pool = Pool(threads, seed, cold=settings["cache"] == COLD, patience=plan.patience)
+    with pool, ThreadPoolExecutor(1) as background:
         loaded = background.submit(importlib.import_module, "scipy.stats")
         described = background.submit(machine.describe)
         progress = _NoProgress() if progress is None else progress

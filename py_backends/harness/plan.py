@@ -30,6 +30,7 @@ class Plan:
     threads: numbers of threads, for backends with another target for each number.
     controls: whether copies of the baseline run beside it, by which rows are judged. Without controls, rows are
         compared with one another, and the baseline is a row like any other.
+    patience: seconds without an answer after which a worker counts as hung. None: those of any worker.
     schedule: which rows each round samples. A row that it never takes is left out of the results.
     """
 
@@ -43,6 +44,7 @@ class Plan:
     targets: Sequence[str] = ()
     threads: Sequence[int] = ()
     controls: bool = True
+    patience: float | None = None
     schedule: Schedule = until_known
 
     @classmethod

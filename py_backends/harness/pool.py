@@ -27,10 +27,11 @@ class Pool:
     """Holds workers and shared memory. Leaving it ends the workers and frees the memory.
 
     cold: whether samples begin with empty caches.
+    patience: as in `Plan`.
     """
 
-    def __init__(self, threads: int, seed: int, *, cold: bool = False) -> None:
-        self._threads, self._seed, self._cold = threads, seed, cold
+    def __init__(self, threads: int, seed: int, *, cold: bool = False, patience: float | None = None) -> None:
+        self._threads, self._seed, self._cold, self._patience = threads, seed, cold, patience
         self._runners: dict[tuple[str, str, int, int], Runner] = {}
         self._cases: dict[tuple[str, Sizes, str, bool], Case] = {}
         self._lock = Lock()
@@ -52,7 +53,7 @@ class Pool:
         copy: 0, or the number of a further worker for the same backend and target.
         """
         threads = threads or self._threads
-        new = Runner(backend, target, threads, cold=self._cold)
+        new = Runner(backend, target, threads, cold=self._cold, patience=self._patience)
         runner = self._runners.setdefault((backend, target.name, threads, copy), new)
         if self._killed:
             runner.kill()

@@ -15,7 +15,7 @@ from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
-from py_backends.results.report import Report, Rounds, Row
+from py_backends.results.report import FUNCTIONS, Report, Rounds, Row
 from py_backends.results.spec import Spec
 from py_backends.system import machine
 from py_backends.system.files import printable
@@ -84,6 +84,8 @@ def _check_origin(old: Report, path: Path) -> None:
     shown = printable(path)
     if not old.interrupted and all(row.finished for row in old.rows):
         raise WrongRequest(f"nothing is missing in {shown}: its comparison is complete")
+    if FUNCTIONS in old.settings:
+        raise WrongRequest(f"{shown} was a race, whose functions are in no file of results: run it again")
     if old.package_version != py_backends.__version__:
         versions = f"{old.package_version}, but this is {py_backends.__version__}"
         raise WrongRequest(f"{shown} was written by py-backends {versions}: run the comparison again")

@@ -52,8 +52,11 @@ def size_of(problem: Problem, dtype: str, count: int) -> int:
 
 
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
-    """Shapes from a small one up to `sizes`. Each has about 8 times the work of the one before."""
-    steps = max(0, math.ceil(math.log(problem.work(sizes) / _SMALLEST_WORK, _STEP)))
+    """Shapes from a small one up to `sizes`. Each has about 8 times the work of the one before.
+
+    Arrays of lengths that never change have one shape.
+    """
+    steps = max(0, math.ceil(math.log(problem.work(sizes) / _SMALLEST_WORK, _STEP))) if problem.dimensions else 0
     for step in range(steps, 0, -1):
         shrink = _STEP ** (-step / len(problem.dimensions))
         yield problem.resized(sizes, partial(_shrunk, shrink))
@@ -84,7 +87,8 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
     the one before let expect. Otherwise the next shape may show that it was only delayed, and costs about a second at
     most.
     """
-    seconds_at(next(growing(problem, sizes)))
+    if problem.dimensions:  # else the first launch was at the one shape that there is
+        seconds_at(next(growing(problem, sizes)))
     seconds, pace = 0.0, math.inf  # pace: seconds for a unit of work; not known yet
     as_expected = False
     for shape in growing(problem, sizes):
@@ -123,7 +127,7 @@ def possible(seconds: float) -> float:
 
 def too_long(sizes: str, seconds: float, budget: float) -> tuple[str, str]:
     """Why a row is skipped that would take so many seconds for one run, and what would change that."""
-    reason = f"one run of {sizes} would take {in_words(seconds)}"
+    reason = f"one run {f'of {sizes} ' if sizes else ''}would take {in_words(seconds)}"
     if longest_run() < seconds <= budget:
         return f"{reason}, and none may take more than {in_words(longest_run())}", "give a smaller size"
     return f"{reason}, too long for the budget", LONGER_BUDGET

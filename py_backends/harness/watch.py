@@ -30,6 +30,7 @@ class Watch:
         self._sampled = list(sampled)
         self._interference = Interference()
         self._disturbed: dict[int, list[str]] = {}
+        self._dropped: list[tuple[HasSamples, int, Any]] = []
         self._taken = 0
 
     def begin(self) -> None:
@@ -43,7 +44,8 @@ class Watch:
             self._disturbed[number] = seen
         if self.undisturbed >= LEAST_ROUNDS:
             for each, disturbed in product(self._sampled, self._disturbed):
-                each.samples.pop(disturbed, None)
+                if disturbed in each.samples:
+                    self._dropped.append((each, disturbed, each.samples.pop(disturbed)))
 
     @property
     def undisturbed(self) -> int:
@@ -51,7 +53,14 @@ class Watch:
         return self._taken - len(self._disturbed)
 
     def finish(self) -> Rounds:
-        """The numbers of rounds. If too few were undisturbed for an interval, all of them are kept."""
+        """The numbers of rounds. All are kept where too few were undisturbed for an interval, or for one row for any.
+
+        A row that was decided in disturbed rounds may have no time for others.
+        """
         signals = Counter(signal for seen in self._disturbed.values() for signal in seen)
+        if any(not each.samples for each, *_ in self._dropped):
+            for each, number, sample in self._dropped:
+                each.samples[number] = sample
+            return Rounds(self._taken, self._taken, dict(signals))
         kept = self.undisturbed if self.undisturbed >= LEAST_ROUNDS else self._taken
         return Rounds(self._taken, kept, dict(signals))

@@ -288,7 +288,7 @@ def by_round(samples: Mapping[int, float]) -> list[float | None]:
 
 
 class ShownInNotebooks:
-    """How notebooks and IPython show a row and a report: by what a room above has set here, else as Python does."""
+    """How notebooks, IPython and `print` show a row and a report: by what a room above has set here, else by `repr`."""
 
     as_html: ClassVar[Callable[[Any], str] | None] = None
     as_text: ClassVar[Callable[[Any], str]] = repr
@@ -299,6 +299,9 @@ class ShownInNotebooks:
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         printer.text(type(self).as_text(self))
+
+    def __str__(self) -> str:
+        return type(self).as_text(self)
 
 
 @dataclass
@@ -384,9 +387,13 @@ class Row(ShownInNotebooks):
         return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement, tuple(self.stands_for))
 
 
+FUNCTIONS = "functions"
+"""The names of what a race compared, in its settings."""
+
+
 @dataclass
 class Report(ShownInNotebooks):
-    """A whole comparison."""
+    """A whole comparison. The `settings` of a race have its `FUNCTIONS`."""
 
     created: str
     package_version: str

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from py_backends import registry
-from py_backends.errors import BackendUnavailable, KernelFault, fix_of
+from py_backends.errors import BackendUnavailable, KernelFault, WrongResult, fix_of
 from py_backends.system.channel import Channel
 from py_backends.wording import in_one_line
 
@@ -57,6 +57,8 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
         return {"failed": "skipped", "reason": str(error) or "out of memory"}
     except KernelFault as fault:
         return {"failed": "crashed", "reason": _shortened(str(fault))}
+    except WrongResult as wrong:
+        return {"failed": "mismatch", "reason": _shortened(str(wrong))}
     except Exception as error:  # noqa: BLE001  # any error of a kernel or driver belongs in its row
         traceback.print_exc()
         return _failed(error)

@@ -39,7 +39,7 @@ def own(module: ModuleType) -> list[Any]:
 def test_all_names_are_there() -> None:
     names: dict[str, Any] = {}
     exec("from py_backends import *", names)  # noqa: S102  # what a user may write
-    assert set(pb.__all__) == {"BackendUnavailable", "backends", "compare", "read", *KERNELS} <= set(names)
+    assert set(pb.__all__) == {"BackendUnavailable", "backends", "compare", "race", "read", *KERNELS} <= set(names)
 
 
 @pytest.mark.parametrize("name", pb.__all__)

@@ -303,3 +303,20 @@ class TestWatch:
         rounds = watcher.finish()
         assert (rounds.taken, rounds.kept, rounds.disturbed) == (40, 40, {"others": 35})
         assert all(len(row.samples) == 40 for row in group.sampled)
+
+    def test_no_row_loses_all_its_samples(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One that was decided while others were disturbed may have no time for further rounds."""
+        decided, group = sampled(timed("avx"), 0.5), group_of(sampled(timed("cpp"), 1.0, noise=0.3))
+        group.rows.append(decided)
+        watcher = watch(monkeypatch, group, [*[["others"]] * 8, *[[]] * 8])
+        every = {row.spec.backend: dict(row.samples) for row in group.sampled}
+        for row in group.sampled:
+            row.samples.clear()
+        for number in range(16):
+            watcher.begin()
+            for row in [row for row in group.sampled if number < 8 or row is not decided]:
+                row.samples[number] = every[row.spec.backend][number]
+            watcher.end(number)
+        assert (watcher.finish().kept, len(decided.samples)) == (16, 8)
+        assert group.baseline is not None
+        assert len(group.baseline.samples) == 16

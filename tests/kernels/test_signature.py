@@ -68,7 +68,7 @@ NONE = (
     "(m)(k)->(m)",
     "(m,)->(m)",
     "(m?)->(m)",
-    "(0)->(0)",
+    "(01)->(01)",
     "->(m)",
     "(2m)->(m)",
 )
@@ -78,6 +78,14 @@ NONE = (
 def test_what_is_no_signature(text: str) -> None:
     with pytest.raises(WrongRequest, match="is no signature: write it as in"):
         Signature.parse(text)
+
+
+def test_lengths_that_never_change_may_be_all_there_are() -> None:
+    """As of arrays that somebody has: then there are no sizes."""
+    signature = Signature.parse("(0,3),()->(3):int64,()")
+    assert (signature.dimensions, signature.places) == ((), None)
+    assert signature.shapes(()) == ((0, 3), (), (3,), ())
+    assert signature.sizes("mine", ("x", "y"), ((0, 3), ())) == ()
 
 
 def test_the_inputs_tell_every_size() -> None:

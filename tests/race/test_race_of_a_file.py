@@ -1,0 +1,85 @@
+"""`py-backends race FILE`: the functions that a file defines, on what its `inputs` makes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import run_here
+from written_files import made
+
+SCAN = """
+import numpy as np
+from numpy import sort
+
+def inputs(size=1000):
+    return np.random.default_rng(1).standard_normal(size)
+
+def cumsum(x):
+    return np.cumsum(x)
+
+class Scan:
+    pass
+
+def _helper(x):
+    return x
+
+def accumulate(x):
+    return np.add.accumulate(_helper(x))
+"""
+
+
+def test_it_prints_a_table_and_writes_results(tmp_path: Path) -> None:
+    """Of two races, `diff` tells the functions by their names. No race is resumed."""
+    file, old, new = made(tmp_path, {"scan.py": SCAN}) / "scan.py", tmp_path / "old.json", tmp_path / "new.json"
+    run = run_here("race", file, "--budget", "2", "--json", old, "--csv", tmp_path / "r.csv")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "vs cumsum()" in run.stdout
+    report = json.loads(old.read_text())
+    assert [(row["kernel"], row["backend"], row["shape"]) for row in report["rows"]] == [
+        ("scan", "cumsum()", {"size": 1000}),
+        ("scan", "accumulate()", {"size": 1000}),
+    ]
+    assert run_here("race", file, "--budget", "2", "--json", new).returncode == 0
+    difference = run_here("diff", old, new)
+    assert (difference.returncode, difference.stderr) == (0, "")
+    assert "accumulate()" in difference.stdout
+    old.write_text(json.dumps(report | {"interrupted": True}))
+    resumed = run_here("compare", "--resume", old)
+    assert resumed.returncode == 2
+    assert "was a race" in resumed.stderr
+
+
+def test_its_reference_judges_all(tmp_path: Path) -> None:
+    """A reference that fails ends the race. Of a wrong function the exit code is that of a comparison."""
+    file = made(tmp_path, {"scan.py": SCAN + "\ndef reference(x):\n    return np.cumsum(x) + 1\n"}) / "scan.py"
+    run = run_here("race", file, "--size", "10", "--budget", "0.5")
+    assert (run.returncode, run.stdout.count("mismatch: 10 of 10")) == (1, 2)
+
+
+FAULTS = {
+    "no such file": (None, (), "is no file of Python"),
+    "no function": (
+        SCAN.replace("def cumsum", "def _c").replace("def accumulate", "def _a"),
+        (),
+        "no function to race",
+    ),
+    "no inputs": (SCAN.replace("def inputs", "def outputs"), (), "has no function inputs"),
+    "no size": (SCAN.replace("size=1000", "size"), (), "give --size N"),
+    "a size that nothing takes": (SCAN.replace("size=1000", "").replace("(size)", "(5)"), ("--size", "4"), "leave out"),
+    "it raises": (SCAN + "\nraise OSError('no disk')\n", (), "cannot be run: OSError: no disk"),
+    "it exits": (SCAN + "\nraise SystemExit(4)\n", (), "exited with code 4"),
+    "no Python": ("def (", (), "cannot be run: SyntaxError"),
+    "a reference that dies": (SCAN + "\ndef reference(x):\n    raise SystemExit(5)\n", (), "exited with code 5"),
+    "no tolerance": (SCAN, ("--tolerance", "2"), "takes a number from 0"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_that_cannot_be_raced_is_one_line(fault: str, tmp_path: Path) -> None:
+    text, options, words = FAULTS[fault]
+    made(tmp_path, {} if text is None else {"scan.py": text})
+    run = run_here("race", tmp_path / "scan.py", *options, "--budget", "1")
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+    assert words in run.stderr
