@@ -60,7 +60,8 @@ class Tally:
     @property
     def command(self) -> str:
         """How to repeat its first failing case, alone if it fails alone."""
-        text = f"--backend={self.backend} --target={self.target} --kernel={shlex.quote(registry.given_as(self.kernel))} --variant={self.variant}"
+        kernel = shlex.quote(registry.given_as(self.kernel))
+        text = f"--backend={self.backend} --target={self.target} --kernel={kernel} --variant={self.variant}"
         dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
         name = self.failures[0][0]
         alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case={shlex.quote(name)}"
