@@ -168,7 +168,7 @@ class Judging:
             failing is None,
             outcome.dtypes,
             outcome.cases,
-            outcome.kinds,
+            len(outcome.kinds),
             failing,
             remarks.remarks(self._text, source),
         )

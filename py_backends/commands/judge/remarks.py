@@ -19,9 +19,10 @@ def remarks(text: KernelText, source: str) -> list[str]:
     """Sentences on a source whose text, as its author wrote it, is `source`."""
     if registry.backend(text.backend).library:
         return []
-    own = {name for each in registry.kernel_texts(text.kernel, text.backend).values()
-           if each.variant == "lecture" for name in _called(each.text, text)}  # fmt: skip
-    called = sorted(set(_called(source, text)) - own)
+    lecture = registry.kernel_texts(text.kernel, text.backend).get("lecture")
+    if lecture is not None and any(_called(lecture.text, text)):  # that is how the model is written
+        return []
+    called = sorted(set(_called(source, text)))
     return [f"it calls {listed(called)}: a library computes, and not {text.backend}"] if called else []
 
 

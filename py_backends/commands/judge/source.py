@@ -83,7 +83,7 @@ def added(given: Given) -> Iterator[KernelText]:
         folder = Path(room, given.kernel, VARIANT)
         folder.mkdir(parents=True)
         for header in registry.kernels_folder().glob("*.hpp"):  # which sources include from two folders above
-            shutil.copy(header, room)
+            Path(room, header.name).symlink_to(header.resolve())  # a copy would not be the same to `#pragma once`
         _write(given, folder)
         registry.add_sources(folder, given.kernel)
         yield registry.kernel_texts(given.kernel, given.backend)[VARIANT]

@@ -20,9 +20,9 @@ def print_report(report: Report, out: Console) -> None:
         console.print_view(report, comparison.sections(report), below, out)
         out.print()
     first, *others = lines(report, found)
-    out.print(Text(first, style="bold green" if found.right else "bold red"))
+    out.print(Text(first, style="bold green" if found.right else "bold red"), soft_wrap=True)
     for line in others:
-        out.print(Text(line))
+        out.print(Text(line), soft_wrap=True)
 
 
 def lines(report: Report, found: Judgement) -> Iterator[str]:

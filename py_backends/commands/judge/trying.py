@@ -43,7 +43,7 @@ class Outcome:
 
     dtypes: list[str] = field(default_factory=list)
     cases: int = 0
-    kinds: int = 0
+    kinds: set[str] = field(default_factory=set)
     failing: FailingCase | None = None
     unable: tuple[str, str | None] | None = None
 
@@ -115,7 +115,7 @@ class _Trying:
         tally = self._tally(dtype, kind.name)
         run_kind(tally, self._runner, self._arenas, self._subject, kind, cases)
         outcome.cases += tally.cases
-        outcome.kinds += tally.cases > 0
+        outcome.kinds.add(kind.name)
         by_name = {case.name: case for case in cases}
         self._wrong += [(tally, by_name.get(name), reason) for name, reason in tally.failures]
         return not tally.hung
