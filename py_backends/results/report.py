@@ -407,7 +407,8 @@ class Judgement:
     file: its path, as it was given.
     right: whether every case holds, and the row at the timed shape.
     dtypes: the number formats in which it was tried.
-    cases, kinds: how many of the suite ran.
+    cases, kinds: how many of the suite ran, and of how many kinds.
+    failed: how many of them do not hold. A kind is left after three.
     failing: the smallest case that fails.
     remarks: what is no fault and yet to be known.
     """
@@ -421,6 +422,7 @@ class Judgement:
     dtypes: list[str]
     cases: Whole
     kinds: Whole
+    failed: Whole = 0
     failing: FailingCase | None = None
     remarks: list[str] = field(default_factory=list)
 

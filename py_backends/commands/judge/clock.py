@@ -18,9 +18,9 @@ from py_backends.workers.runner import Runner
 _LONG_ENOUGH = 0.3
 """Seconds of launches, beside which what else a request takes is short."""
 _MOST_LAUNCHES = 100_000
-_OF_A_LAUNCH = 5e-5
+_OF_A_LAUNCH = 2e-5
 """Seconds that the worker may take between two launches, outside of its clock."""
-_TIMES_LONGER, _TRIES = 3.0, 3
+_TIMES_LONGER, _TRIES = 2.0, 3
 
 
 def disbelief(

@@ -70,7 +70,7 @@ class Judging:
             if outcome.failing is not None:
                 return self._wrong(_told(outcome.failing, watchdog), outcome)
             report = self._timed(outcome)
-            wrong = self._wrong_when_timed(report, outcome)
+            wrong = self._wrong_when_timed(report)
         if wrong is not None:
             wrong = _told(wrong, watchdog)
         report.judgement = self._judgement(outcome, wrong)
@@ -117,7 +117,7 @@ class Judging:
     def _row(self, report: Report) -> Row | None:
         return next((row for row in report.rows if row.variant == self._text.variant), None)
 
-    def _wrong_when_timed(self, report: Report, outcome: Outcome) -> FailingCase | None:
+    def _wrong_when_timed(self, report: Report) -> FailingCase | None:
         """What is wrong at the timed shape, or with its times; None where nothing is."""
         row = self._row(report)
         if row is None:
@@ -169,6 +169,7 @@ class Judging:
             outcome.dtypes,
             outcome.cases,
             len(outcome.kinds),
+            outcome.failed,
             failing,
             remarks.remarks(self._text, source),
         )

@@ -28,8 +28,9 @@ def print_report(report: Report, out: Console) -> None:
 def lines(report: Report, found: Judgement) -> Iterator[str]:
     """Whether it is right, the smallest failing case, its time beside others, its share of the ceiling, remarks."""
     where = f"{found.file} as {found.kernel} in {found.backend} on {found.target}"
-    tried = f"{found.cases:,} cases of {found.kinds} kinds in {', '.join(found.dtypes) or 'no format'}"
-    yield f"right: {where}: {tried} hold" if found.right else f"wrong: {where}; {tried} were tried"
+    tried = f"{found.cases:,} cases of {found.kinds} kinds in {', '.join(found.dtypes)}"
+    failed = f"{found.failed} of {tried} fail" if found.failed and found.cases else f"{tried} hold" if found.cases else ""
+    yield f"{'right' if found.right else 'wrong'}: {where}{failed and f': {failed}'}"
     if found.failing is not None:
         yield f"smallest failing case: {_case(found.failing)}: {found.failing.reason}"
     row = next((each for each in report.rows if each.variant == found.variant), None)

@@ -27,6 +27,8 @@ from py_backends.workers.runner import Runner
 _SHRINKS_FOR = 10.0
 """Seconds."""
 _MOST_TRIES = 200
+_ENDS = ("crashed: ", "error: ", "timeout: ")
+"""How reasons begin where a worker has ended."""
 Say = Callable[[float, float, str], None]
 """Shows progress: so much of so much, and what it is about."""
 
@@ -36,7 +38,8 @@ class Outcome:
     """What the suite says of one source.
 
     dtypes: the number formats in which it was tried.
-    cases, kinds: how many ran.
+    cases, kinds: how many ran, and which.
+    failed: how many do not hold. A kind is left after three.
     failing: the smallest case that fails; None where all hold.
     unable: why it does not run in any format here, with the fix; None where it does.
     """
@@ -44,6 +47,7 @@ class Outcome:
     dtypes: list[str] = field(default_factory=list)
     cases: int = 0
     kinds: set[str] = field(default_factory=set)
+    failed: int = 0
     failing: FailingCase | None = None
     unable: tuple[str, str | None] | None = None
 
@@ -63,16 +67,9 @@ def tried(text: KernelText, target: Target, dtypes: Sequence[str], patience: flo
 class _Trying:
     """One run of all kinds in all formats."""
 
-    def __init__(
-        self, selection: Selection, subject: Subject, runner: Runner, arenas: Arenas, say: Say
-    ) -> None:
-        self._selection, self._subject, self._runner, self._arenas, self._say = (
-            selection,
-            subject,
-            runner,
-            arenas,
-            say,
-        )
+    def __init__(self, selection: Selection, subject: Subject, runner: Runner, arenas: Arenas, say: Say) -> None:
+        self._selection, self._subject, self._runner = selection, subject, runner
+        self._arenas, self._say = arenas, say
         self._wrong: list[tuple[Tally, Any, str]] = []
 
     def run(self) -> Outcome:
@@ -86,9 +83,13 @@ class _Trying:
             for at, kind in enumerate(every):
                 self._say(at, len(every), f"{text.kernel} {dtype}: {kind.name}")
                 if not self._try(kind, dtype, outcome):
-                    break
+                    return self._found(outcome)
+        return self._found(outcome)
+
+    def _found(self, outcome: Outcome) -> Outcome:
         if self._wrong:
             outcome.unable, outcome.failing = None, self._smallest()
+            outcome.failed = len(self._wrong)
         return outcome
 
     def _is_able(self, dtype: str, outcome: Outcome) -> bool:
@@ -108,7 +109,7 @@ class _Trying:
         return Tally(text.backend, target.name, text.kernel, text.variant, dtype, kind)
 
     def _try(self, kind: Kind[Any], dtype: str, outcome: Outcome) -> bool:
-        """Try a kind. Returns whether to go on: after a case that hung, each further one may take as long."""
+        """Try a kind. Returns whether to go on: not where it ends its worker, since each case would start another."""
         cases = self._selection.cases(kind, dtype, self._subject)
         if not cases:
             return True
@@ -118,7 +119,7 @@ class _Trying:
         outcome.kinds.add(kind.name)
         by_name = {case.name: case for case in cases}
         self._wrong += [(tally, by_name.get(name), reason) for name, reason in tally.failures]
-        return not tally.hung
+        return not any(map(_is_end, (reason for _, reason in tally.failures)))
 
     def _smallest(self) -> FailingCase:
         """The smallest failing case, made smaller where it fails alone."""
@@ -129,7 +130,7 @@ class _Trying:
             return tally.kind in DEPENDING, math.prod(case.sizes[:dimensions]) if case else -1
 
         tally, case, reason = min(self._wrong, key=size)
-        if isinstance(case, Trial) and tally.kind not in DEPENDING:
+        if isinstance(case, Trial) and tally.kind not in DEPENDING and not _is_end(reason):
             case, reason = self._shrunk(case, reason, np.dtype(tally.dtype))
         name, sizes = (case.name, list(case.sizes)) if case else ("", [])
         return FailingCase(tally.kind, name, tally.dtype, sizes, reason)
@@ -140,23 +141,20 @@ class _Trying:
         smaller = self._smaller(trial)
         while tries < _MOST_TRIES and monotonic() < deadline and (candidate := next(smaller, None)):
             tries += 1
-            wrong, ended = self._wrong_with(candidate, dtype)
-            if wrong is not None:
+            if (wrong := self._wrong_with(candidate, dtype)) is not None:
                 trial, reason = candidate, wrong
-                smaller = self._smaller(trial)
-            if ended:  # each further one starts another worker
-                break
+                smaller = iter(()) if _is_end(wrong) else self._smaller(trial)
         return trial, reason
 
-    def _wrong_with(self, trial: Trial, dtype: np.dtype[Any]) -> tuple[str | None, bool]:
-        """What is wrong with a trial, if anything, and whether its worker ended."""
+    def _wrong_with(self, trial: Trial, dtype: np.dtype[Any]) -> str | None:
+        """What is wrong with a trial, if anything."""
         text = self._subject.text
         try:
-            return self._arenas.run(self._runner, text, answer(text.problem, trial, dtype)), False
+            return self._arenas.run(self._runner, text, answer(text.problem, trial, dtype))
         except WorkerFailed as failed:
-            return told(failed), True
+            return told(failed)
         except (MemoryError, BrokenKernel, ValueError, IndexError):  # what draws its inputs needs more room
-            return None, False
+            return None
 
     def _smaller(self, trial: Trial) -> Iterator[Trial]:
         """Trials of the same kind, in which one size is smaller."""
@@ -168,3 +166,8 @@ class _Trying:
                 if 0 < size < now and fits(problem, sizes[: len(problem.dimensions)]):
                     name = trial.name.replace(named(trial.sizes), named(sizes))
                     yield replace(trial, name=name, sizes=sizes)
+
+
+def _is_end(reason: str) -> bool:
+    """Whether a case ended its worker, so that the next one starts another, or waits as long."""
+    return reason.startswith(_ENDS)
