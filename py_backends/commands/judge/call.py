@@ -166,7 +166,9 @@ def _proposed(parameter: str, named: Sequence[str]) -> str:
 
 def _likely(text: str, problem: Problem) -> tuple[str, tuple[str, ...]]:
     """The function of a file that is probably meant: the first kernel, else the one with the most parameters."""
-    kernels = re.findall(r"\b(?:__global__|kernel|__kernel)\s[^;{(]*?(\w+)\s*\(", re.sub(r"__launch_bounds__\([^)]*\)", "", text))
+    kernels = re.findall(
+        r"\b(?:__global__|kernel|__kernel)\s[^;{(]*?(\w+)\s*\(", re.sub(r"__launch_bounds__\([^)]*\)", "", text)
+    )
     functions = kernels or re.findall(r"(?:\bdef|[\w>*&])\s+[*&]?(\w+)\s*\([^()]*\)\s*[:{\->]", text)
     found = [(name, own) for name in functions for own in parameters(text, name) if name not in ("main", "if", "for")]
     return max(found, key=lambda each: len(each[1]), default=(problem.name, ()))

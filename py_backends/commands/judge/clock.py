@@ -23,13 +23,12 @@ _OF_A_LAUNCH = 2e-5
 _TIMES_LONGER, _TRIES = 2.0, 3
 
 
-def disbelief(
-    text: KernelText, target: Target, dtype: str, sizes: Sizes, threads: int, seed: int
-) -> str | None:
+def disbelief(text: KernelText, target: Target, dtype: str, sizes: Sizes, threads: int, seed: int) -> str | None:
     """What is wrong with the times of a source; None where this process's clock agrees."""
     case = Case(text.problem, sizes, np.dtype(dtype), seed)
     runner = Runner(text.backend, target, threads)
     try:
+        _timed(runner, text, case, 1)  # which starts the worker and compiles
         count = 1
         while count < _MOST_LAUNCHES and _timed(runner, text, case, count)[0] < _LONG_ENOUGH:
             count *= 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -68,11 +69,11 @@ class Judging:
             if outcome.unable and not outcome.dtypes:
                 raise BackendUnavailable(*outcome.unable)
             if outcome.failing is not None:
-                return self._wrong(_told(outcome.failing, watchdog), outcome)
+                return self._wrong(_told(outcome.failing, watchdog, self._text), outcome)
             report = self._timed(outcome)
             wrong = self._wrong_when_timed(report)
         if wrong is not None:
-            wrong = _told(wrong, watchdog)
+            wrong = _told(wrong, watchdog, self._text)
         report.judgement = self._judgement(outcome, wrong)
         return report
 
@@ -130,7 +131,7 @@ class Judging:
                 row.status, row.reason = "impossible", row_is_wrong
         if row.status in FAILURES:
             reason = row.reason or row.status
-            return FailingCase("compare", "the timed shape", row.dtype, list(row.shape.values()), reason)
+            return FailingCase("compare", "", row.dtype, list(row.shape.values()), reason)
         return None
 
     def _wrong(self, failing: FailingCase, outcome: Outcome) -> Report:
@@ -193,9 +194,9 @@ def _status(failing: FailingCase) -> str:
     return status if status in FAILURES else "mismatch"
 
 
-def _told(failing: FailingCase, watchdog: Watchdog) -> FailingCase:
-    """The failing case; where its worker was ended for its memory, that is its reason."""
-    if not watchdog.killed or "SIGKILL" not in failing.reason:
-        return failing
-    limit = f"crashed: it took more than {watchdog.most / _GIGABYTE:.3g} GB of memory, and was ended"
-    return replace(failing, reason=limit)
+def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText) -> FailingCase:
+    """The failing case with a reason for readers: a worker's end for its memory, and files without a folder of ours."""
+    if watchdog.killed and "SIGKILL" in failing.reason:
+        limit = f"crashed: it took more than {watchdog.most / _GIGABYTE:.3g} GB of memory, and was ended"
+        return replace(failing, reason=limit)
+    return replace(failing, reason=failing.reason.replace(f"{text.path.parent}{os.sep}", ""))

@@ -67,7 +67,9 @@ def _suffixes() -> dict[str, set[str]]:
     """By backend, the suffixes of its sources."""
     return {
         backend: {
-            path.suffix for kernel in registry.kernel_names() for path, _ in registry.kernel_files(kernel, backend).values()
+            path.suffix
+            for kernel in registry.kernel_names()
+            for path, _ in registry.kernel_files(kernel, backend).values()
         }
         for backend in registry.backend_names()
     }
@@ -117,8 +119,6 @@ def _wrapped(given: Given, called: Call, text: str, problem: Problem, folder: Pa
     if given.suffix == ".py":
         shutil.copy(given.file, folder / "_theirs.py")
         return wrappers.in_python(called, "_theirs", problem, given.backend)
-    if called.work_items:
-        raise WrongRequest(f"{given.backend} takes sources in this project's form alone: docs/write-a-kernel.md")
     shutil.copy(given.file, folder / f"their_{given.file.name}")
     return wrappers.in_cpp(called, f"their_{given.file.name}", problem)
 
@@ -135,6 +135,8 @@ def is_in_our_form(given: Given, text: str, problem: Problem) -> bool:
 
 def _called(given: Given, text: str, problem: Problem) -> Call:
     """How the file's function is called. Raises WrongRequest, with what to paste, where nothing says it."""
+    if given.suffix == ".cpp" and _is_launched(given):
+        raise WrongRequest(f"{given.backend} takes sources in this project's form alone: docs/write-a-kernel.md")
     said = given.said or call.said_in(text)
     mark = "#" if given.suffix == ".py" else "//"
     paste = call.proposed(text, problem, given.backend, mark)

@@ -29,7 +29,9 @@ def lines(report: Report, found: Judgement) -> Iterator[str]:
     """Whether it is right, the smallest failing case, its time beside others, its share of the ceiling, remarks."""
     where = f"{found.file} as {found.kernel} in {found.backend} on {found.target}"
     tried = f"{found.cases:,} cases of {found.kinds} kinds in {', '.join(found.dtypes)}"
-    failed = f"{found.failed} of {tried} fail" if found.failed and found.cases else f"{tried} hold" if found.cases else ""
+    failed = (
+        f"{found.failed} of {tried} fail" if found.failed and found.cases else f"{tried} hold" if found.cases else ""
+    )
     yield f"{'right' if found.right else 'wrong'}: {where}{failed and f': {failed}'}"
     if found.failing is not None:
         yield f"smallest failing case: {_case(found.failing)}: {found.failing.reason}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -45,8 +45,9 @@ def head(call: Call, file: str, takes: Sequence[str], problem: Problem, mark: st
 
 def in_cpp(call: Call, file: str, problem: Problem) -> str:
     """A template that calls a function of a file beside it, whose `main` is another name."""
-    alias = {problem.name: f"judged_{problem.name}"} if call.name == problem.name else {}
-    before, after = _meanwhile({"main": "judged_main", **alias})
+    hidden = ["main", *([problem.name] if call.name == problem.name else [])]
+    before = "".join(f"#define {name} judged_{name}\n" for name in hidden)
+    after = "".join(f"#undef {name}\n" for name in hidden)
     arrays = _pointers(problem, "")
     scalars = [f"{'T' if name in problem.reals else 'std::int64_t'} {name}" for name in _scalars(problem)]
     return (
@@ -65,13 +66,12 @@ def in_cuda(call: Call, file: str, text: str, problem: Problem) -> str:
 
     What the compiler of kernels alone does not have is left out: headers of the host, and its functions.
     """
-    alias = {problem.name: f"judged_{problem.name}"} if call.name == problem.name else {}
-    before, after = _meanwhile({"__global__": "__device__", "__launch_bounds__(...)": "", **alias})
     arrays = _pointers(problem, "")
     scalars = [f"{'T' if name in problem.reals else 'long long'} {name}" for name in _scalars(problem)]
     kernel, at = "template <typename T>\n__global__ void", "(long long)blockIdx.x * blockDim.x + threadIdx.x"
     ours = _kernels(call, problem, kernel, [*arrays, *scalars], at)
-    return f'typedef unsigned int uint;\n{before}#line 1 "{file}"\n{of_device(text)}\n{after}\n{ours}'
+    theirs = _under_another_name(of_device(text), call, problem)
+    return f'typedef unsigned int uint;\n#line 1 "{file}"\n{theirs}\n\n{ours}'
 
 
 def _kernels(call: Call, problem: Problem, kernel: str, parameters: Sequence[str], at: str) -> str:
@@ -80,28 +80,24 @@ def _kernels(call: Call, problem: Problem, kernel: str, parameters: Sequence[str
     kernel: how the definition of one begins.
     at: the place of a work item in one dimension.
     """
-    bodies = {
-        f"clear_{name}": f"if ({at} < {_elements(problem, name)}) {name}[{at}] = 0;" for name in call.cleared
-    } | {problem.name: _called(call, problem)}
+    bodies = {f"clear_{name}": f"if ({at} < {_elements(problem, name)}) {name}[{at}] = 0;" for name in call.cleared} | {
+        problem.name: _called(call, problem)
+    }
     given = ", ".join(parameters)
     return "".join(f"{kernel} {name}({given}) {{\n  {body}\n}}\n" for name, body in bodies.items())
 
 
 def in_opencl(call: Call, file: str, text: str, problem: Problem) -> str:
     """A kernel that calls one of a file, once for each work item."""
-    before, after = _meanwhile({problem.name: f"judged_{problem.name}"} if call.name == problem.name else {})
     arrays = _pointers(problem, "global ")
     scalars = [f"{'Sum' if name in problem.reals else 'long'} {name}" for name in _scalars(problem)]
     ours = _kernels(call, problem, "kernel void", [*arrays, *scalars], "get_global_id(0)")
-    return f'{before}#line 1 "{file}"\n{text}\n{after}{ours}'
+    return f'#line 1 "{file}"\n{_under_another_name(text, call, problem)}\n{ours}'
 
 
-def _meanwhile(macros: Mapping[str, str]) -> tuple[str, str]:
-    """What gives macros other values, and what gives them back their own."""
-    names = [each.partition("(")[0] for each in macros]
-    before = "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' for name in names)
-    values = "".join(f"#define {name} {value}\n" for name, value in macros.items())
-    return before + values, "".join(f'#pragma pop_macro("{name}")\n' for name in names)
+def _under_another_name(text: str, call: Call, problem: Problem) -> str:
+    """A source whose function has another name than the kernel, which is that of the wrapper's."""
+    return re.sub(rf"\b{problem.name}\b", f"judged_{problem.name}", text) if call.name == problem.name else text
 
 
 def in_python(call: Call, module: str, problem: Problem, backend: str) -> str:
@@ -129,7 +125,8 @@ def _as_the_model_writes(problem: Problem, backend: str) -> tuple[list[str], lis
             continue
         tree = ast.parse(text.text)
         own = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == kernel]
-        if own:
+        taken = len(names(registry.problem(kernel)))
+        if own and len(own[0].args.args) == taken:
             imports = [ast.unparse(each) for each in tree.body if _is_of_library(each)]
             returns = any(isinstance(each, ast.Return) and each.value for each in ast.walk(own[0]))
             return imports, [ast.unparse(each) for each in own[0].decorator_list], returns
@@ -169,44 +166,41 @@ def _called(call: Call, problem: Problem) -> str:
     return f"{renamed}({', '.join(call.arguments)});"
 
 
-_OF_HOST = re.compile(r"<<<|\bcuda[A-Z]\w*|\bcublas\w*|\bstd::|\b(?:main|fprintf|malloc|exit)\s*\(")
-_OF_DEVICE = re.compile(r"\b__(?:global|device|constant|shared)__")
+_OF_HOST = re.compile(r"<<<|\bcuda[A-Z]\w*|\bcublas\w*|\bstd::|\b(?:main|printf|fprintf|malloc|exit)\s*\(")
+_OF_DEVICE = re.compile(r"\b__(?:device|constant|shared)__")
 _SYSTEM_HEADER = re.compile(r"^([ \t]*#[ \t]*(?:include[ \t]*<.*|pragma[ \t]+once.*))$", re.MULTILINE)
+_BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)")
+_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+"""Comments, and what stands between quotation marks."""
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 
 
 def of_device(text: str) -> str:
-    """A source in CUDA without headers of the host, and without functions that only the host can run. Lines stay."""
-    bare = _SYSTEM_HEADER.sub(lambda line: f"// {line[1]}", text)
+    """A source in CUDA whose kernels are functions of the device, without headers and functions of the host.
+
+    Lines stay where they are.
+    """
+    theirs = _SYSTEM_HEADER.sub(lambda line: f"// {line[1]}", text)
+    theirs = re.sub(r"\b__global__\b", "__device__", _BOUNDS.sub("", theirs))
+    bare = _DIRECTIVE.sub(lambda found: f"{_blank(found)[:-1]};", _HIDDEN.sub(_blank, theirs))
     for begin, end in reversed(list(_functions(bare))):
         part = bare[begin:end]
-        if _OF_HOST.search(_without_comments(part)) and not _OF_DEVICE.search(part):
-            bare = bare[:begin] + "\n" * part.count("\n") + bare[end:]
-    return bare
+        if _OF_HOST.search(part) and not _OF_DEVICE.search(part):
+            theirs = theirs[:begin] + "\n" * part.count("\n") + theirs[end:]
+    return theirs
 
 
-def _functions(text: str) -> Iterator[tuple[int, int]]:
-    """Where top-level definitions with braces begin and end."""
-    bare = _without_comments(text)
+def _blank(found: re.Match[str]) -> str:
+    """Blanks in place of all but the ends of lines."""
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _functions(bare: str) -> Iterator[tuple[int, int]]:
+    """Where top-level definitions with braces begin and end, in a source without comments and directives."""
     begin = depth = 0
     for at, letter in enumerate(bare):
-        if letter == "{":
-            depth += 1
-        elif letter == "}":
-            depth -= 1
-            if depth == 0:
+        depth += (letter == "{") - (letter == "}")
+        if depth == 0 and letter in "};":
+            if letter == "}":
                 yield begin, at + 1
-                begin = at + 1
-        elif depth == 0 and (letter == ";" or (letter == "\n" and _is_directive(bare, at))):
             begin = at + 1
-
-
-def _is_directive(text: str, end: int) -> bool:
-    """Whether the line that ends there is one of the preprocessor, and does not go on."""
-    line = text[text.rfind("\n", 0, end) + 1 : end]
-    return line.lstrip().startswith("#") and not line.endswith("\\")
-
-
-def _without_comments(text: str) -> str:
-    """The text with blanks in place of comments and of what stands between quotation marks."""
-    hidden = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-    return hidden.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
