@@ -116,6 +116,15 @@ def add(folder: Folder) -> None:
             forget(folder.kernel)
 
 
+def remove(folder: Folder) -> None:
+    """Let a folder go again, before it is gone itself."""
+    lines, line = os.environ.get(VARIABLE, "").splitlines(), _line(folder)
+    os.environ[VARIABLE] = "\n".join(each for each in lines if each != line)
+    _known.pop(line, None)
+    for forget in FORGET:
+        forget(folder.kernel)
+
+
 def every() -> list[Folder]:
     """All folders, as they were when this process first asked for them, or added them."""
     for line in os.environ.get(VARIABLE, "").splitlines():

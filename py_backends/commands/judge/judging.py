@@ -97,23 +97,28 @@ class Judging:
         names = [backend, *(each for each in libraries if each != backend)]
         variants = [self._text.variant, "tuned", "lecture"]
         request = Request([kernel], names, None, variants, (dtype,), self._shapes)
-        named = [self._target.name] if self._target.name not in {each.name for each in targets_of(backend)} else None
 
         def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-            available = {(name, target.name) for name, target in found if target.available}
-            first = {name: target for name, target in reversed(sorted(available)) if name != backend}
-            first[backend] = self._target.name
-            return [
-                spec
-                for spec in request.specs(found)
-                if (spec.backend, spec.target) in available
-                and first[spec.backend] == spec.target
-                and spec.variant in registry.kernel_texts(kernel, spec.backend)
-                and (spec.variant == self._text.variant or not self._target.emulated or spec.backend != backend)
-            ]
+            return self._beside(request.specs(found), found)
 
-        plan = Plan.of(request, specs) if named is None else replace(Plan.of(request, specs), targets=named)
-        return compare.run(plan, self._settings, self._progress)
+        return compare.run(Plan.of(request, specs), self._settings, self._progress)
+
+    def _beside(self, specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
+        """Of all specs, those of its target and of the first one of each library, as far as they have the source.
+
+        Where it is emulated, its model's own sources are left out: they compile for seconds, and have no time.
+        """
+        first = {self._text.backend: self._target.name}
+        for backend, target in found:
+            if target.available:
+                first.setdefault(backend, target.name)
+        return [
+            spec
+            for spec in specs
+            if first.get(spec.backend) == spec.target
+            and spec.variant in registry.kernel_texts(spec.kernel, spec.backend)
+            and (spec.variant == self._text.variant or spec.backend != self._text.backend or not self._target.emulated)
+        ]
 
     def _row(self, report: Report) -> Row | None:
         return next((row for row in report.rows if row.variant == self._text.variant), None)
@@ -121,14 +126,13 @@ class Judging:
     def _wrong_when_timed(self, report: Report) -> FailingCase | None:
         """What is wrong at the timed shape, or with its times; None where nothing is."""
         row = self._row(report)
-        if row is None:
+        if row is None or report.interrupted:
             return None
         if row.status == "ok":
             sizes = tuple(row.shape.values())
             threads, seed = self._settings["threads"], self._settings["seed"]
-            row_is_wrong = clock.disbelief(self._text, self._target, row.dtype, sizes, threads, seed)
-            if row_is_wrong:
-                row.status, row.reason = "impossible", row_is_wrong
+            if lie := clock.disbelief(self._text, self._target, row.dtype, sizes, threads, seed):
+                row.status, row.reason = "impossible", lie
         if row.status in FAILURES:
             reason = row.reason or row.status
             return FailingCase("compare", "", row.dtype, list(row.shape.values()), reason)

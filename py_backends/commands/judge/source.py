@@ -1,4 +1,4 @@
-"""Makes one file of anybody's a source of a kernel: as it is where it has this project's form, else behind a wrapper."""
+"""Makes one file of anybody's a source of a kernel: as it is if it has this project's form, else behind a wrapper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from py_backends import registry
+from py_backends import folders, registry
 from py_backends.commands.judge import call, wrappers
 from py_backends.commands.judge.call import Call
 from py_backends.contract import KernelText, Problem
@@ -88,7 +88,10 @@ def added(given: Given) -> Iterator[KernelText]:
             Path(room, header.name).symlink_to(header.resolve())  # a copy would not be the same to `#pragma once`
         _write(given, folder)
         registry.add_sources(folder, given.kernel)
-        yield registry.kernel_texts(given.kernel, given.backend)[VARIANT]
+        try:
+            yield registry.kernel_texts(given.kernel, given.backend)[VARIANT]
+        finally:
+            folders.remove(folders.sources_at(folder, given.kernel))
 
 
 def _write(given: Given, folder: Path) -> None:

@@ -27,6 +27,8 @@ from py_backends.workers.runner import Runner
 _SHRINKS_FOR = 10.0
 """Seconds."""
 _MOST_TRIES = 200
+_MOST_FAILING_KINDS = 5
+"""So many tell that a source is wrong, and have a small case."""
 _ENDS = ("crashed: ", "error: ", "timeout: ")
 """How reasons begin where a worker has ended."""
 Say = Callable[[float, float, str], None]
@@ -75,7 +77,7 @@ class _Trying:
     def run(self) -> Outcome:
         outcome = Outcome()
         text = self._subject.text
-        every = [*all_kinds_of(text.kernel), *calls.KINDS]
+        every: list[Kind[Any]] = [*all_kinds_of(text.kernel), *calls.KINDS]
         for dtype in self._subject.dtypes:
             if not self._is_able(dtype, outcome):
                 continue
@@ -109,7 +111,10 @@ class _Trying:
         return Tally(text.backend, target.name, text.kernel, text.variant, dtype, kind)
 
     def _try(self, kind: Kind[Any], dtype: str, outcome: Outcome) -> bool:
-        """Try a kind. Returns whether to go on: not where it ends its worker, since each case would start another."""
+        """Try a kind. Returns whether to go on.
+
+        It does not where a case ends its worker, since each further one would start another.
+        """
         cases = self._selection.cases(kind, dtype, self._subject)
         if not cases:
             return True
@@ -119,7 +124,9 @@ class _Trying:
         outcome.kinds.add(kind.name)
         by_name = {case.name: case for case in cases}
         self._wrong += [(tally, by_name.get(name), reason) for name, reason in tally.failures]
-        return not any(map(_is_end, (reason for _, reason in tally.failures)))
+        failing = {(each.dtype, each.kind) for each, _, _ in self._wrong}
+        ended = any(_is_end(reason) for _, reason in tally.failures)
+        return not ended and len(failing) < _MOST_FAILING_KINDS
 
     def _smallest(self) -> FailingCase:
         """The smallest failing case, made smaller where it fails alone."""

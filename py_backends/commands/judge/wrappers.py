@@ -105,8 +105,7 @@ def in_python(call: Call, module: str, problem: Problem, backend: str) -> str:
     imports, decorators, returns = _as_the_model_writes(problem, backend)
     function = call.name
     lines = [f"from types import FunctionType\n\nfrom .{module} import {function} as theirs\n", *imports]
-    for decorator in reversed(decorators):
-        lines.append(f"if isinstance(theirs, FunctionType):\n    theirs = {decorator}(theirs)")
+    lines += [f"if isinstance(theirs, FunctionType):\n    theirs = {each}(theirs)" for each in reversed(decorators)]
     lines += [*(f"@{each}" for each in decorators), f"def {problem.name}({', '.join(names(problem))}):"]
     lines += [f"    {name}[...] = 0" for name in call.cleared]
     called = f"theirs({', '.join(_SUFFIX_OF_NUMBER.sub('', each) for each in call.arguments)})"
