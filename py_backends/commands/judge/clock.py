@@ -45,14 +45,16 @@ def disbelief(text: KernelText, target: Target, dtype: str, sizes: Sizes, thread
 
 
 def _compared(runner: Runner, text: KernelText, case: Case, count: int) -> tuple[float, float]:
-    """Seconds of a launch by this process's clock, and by the worker's."""
-    few, _ = _timed(runner, text, case, count)
-    many, said = _timed(runner, text, case, 2 * count)
-    return (many - few) / count, said
+    """Seconds of a launch by this process's clock, and by the worker's.
+
+    Both are means, since a pause of the worker counts by both. What else a request takes cancels.
+    """
+    few, more = (_timed(runner, text, case, times * count) for times in (1, 2))
+    return (more[0] - few[0]) / count, (more[1] - few[1]) / count
 
 
 def _timed(runner: Runner, text: KernelText, case: Case, count: int) -> tuple[float, float]:
-    """Seconds of a request for so many launches, and those of one by the worker."""
+    """Seconds of a request for so many launches, and those of all launches by the worker."""
     begin = perf_counter()
     sample = runner.sample(text, case, 0, count)
-    return perf_counter() - begin, sample.on_the_host
+    return perf_counter() - begin, sample.together
