@@ -76,6 +76,7 @@ def test_a_source_that_ends_its_worker_is_judged(fault: str, tmp_path: Path) -> 
     assert ("GB of memory" in answer.failing["reason"]) == (fault == "takes all memory")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["time", "sys.modules['__main__']"])
 def test_a_source_cannot_put_another_clock_in_place(name: str, tmp_path: Path) -> None:
     """Either it has no effect, or this process's clock tells."""

@@ -126,6 +126,7 @@ class TestCuda:
 OURS = {"openmp": ".cpp", "numba_cpu": ".py", "opencl": ".cl"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [pytest.param(each, marks=getattr(pytest.mark, each)) for each in OURS])
 def test_this_projects_form_needs_no_word_more(backend: str, tmp_path: Path) -> None:
     name = f"{backend}{OURS[backend]}"
@@ -136,6 +137,7 @@ def test_this_projects_form_needs_no_word_more(backend: str, tmp_path: Path) -> 
     assert "numpy" in {row["backend"] for row in answer.rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "name", "text"),
     [
