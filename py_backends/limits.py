@@ -41,7 +41,7 @@ def real_number(name: str, value: Any) -> float:
 
 
 def seconds(text: str) -> float:
-    """A time above 0, of an option's text. Raises argparse's error for others."""
+    """A time above 0, as an option has it. Raises argparse's error for others."""
     try:
         found = float(text)
     except ValueError:

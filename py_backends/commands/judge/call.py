@@ -6,8 +6,8 @@
 
 The parameters stand in the function's order, by the kernel's own names: its arrays, sizes and numbers. Others are given
 as constants. An output that the function reads begins as zeros where it is written `c=0`, and all do beside a constant
-`beta`: with 0 times what was there before, NaN would stay. Where the model launches work items, the launch follows, as
-CUDA or as this project's sources write it.
+`beta`. Otherwise, 0 times the NaN that was there would stay NaN. Where the model launches work items, the launch
+follows, as CUDA or as this project's sources write it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _IN_C = re.compile(r"\b(cblas_\w+|mkl_\w+|cublas\w+|dnnl\w*|[sdcz]gem[mv]_)\s*\(
 
 
 def remarks(text: KernelText, source: str) -> list[str]:
-    """Sentences on a source whose text, as its author wrote it, is `source`."""
+    """Sentences on what an author has written, beside the wrapper that calls it."""
     if registry.backend(text.backend).library:
         return []
     lecture = registry.kernel_texts(text.kernel, text.backend).get("lecture")
