@@ -15,7 +15,7 @@ from py_backends import registry
 from py_backends.commands.judge import clock, remarks, trying
 from py_backends.commands.judge.source import Given
 from py_backends.commands.judge.trying import Outcome
-from py_backends.commands.judge.watchdog import Watchdog, watching
+from py_backends.commands.judge.watchdog import WHILE_TIMED, Watchdog, watching
 from py_backends.conformance.at_hand import targets_of
 from py_backends.contract import KernelText, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
@@ -70,6 +70,7 @@ class Judging:
                 raise BackendUnavailable(*outcome.unable)
             if outcome.failing is not None:
                 return self._wrong(_told(outcome.failing, watchdog, self._text), outcome)
+            watchdog.every = WHILE_TIMED
             report = self._timed(outcome)
             wrong = self._wrong_when_timed(report)
         if wrong is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from py_backends.display import comparison, console, remarks, units
+from py_backends.display import comparison, console, layout, remarks, units
 from py_backends.results.report import FailingCase, Judgement, Report, Row
 
 
@@ -53,8 +53,10 @@ def _speed(report: Report, row: Row) -> Iterator[str]:
         yield f"not timed: {row.reason or row.status}"
         return
     others = [each for each in report.rows if each is not row and each.timed]
-    beside = "".join(f"; {_name(each, row)} {_time(each)}" for each in others)
-    yield f"time: {_time(row)} at {units.shape(row.shape.values())} in {row.dtype}{beside}"
+    alike = all(each.shape == row.shape for each in others)  # else times say nothing, and rates do
+    beside = "".join(f"; {_name(each, row)} {_time(each) if alike else layout.speed(each)}" for each in others)
+    own = _time(row) if alike else f"{_time(row)}, {layout.speed(row)}"
+    yield f"time: {own} at {units.shape(row.shape.values())} in {row.dtype}{beside}"
     if row.percent_of_ceiling is not None:
         yield f"ceiling: {units.percent(row.percent_of_ceiling)} of what this machine allows"
 

@@ -11,18 +11,20 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-_LOOKS_EVERY = 0.1
-"""Seconds."""
+OFTEN, WHILE_TIMED = 0.1, 1.0
+"""Seconds between looks, each of which takes some time of a CPU."""
 
 
 class Watchdog:
     """Watches the processes that this one has started.
 
+    most: bytes that each may take.
+    every: seconds between two looks.
     killed: the largest memory of an ended one, in bytes; 0 where none was.
     """
 
     def __init__(self, most: float) -> None:
-        self.most, self.killed = most, 0.0
+        self.most, self.every, self.killed = most, OFTEN, 0.0
         self._end = threading.Event()
 
     def look(self) -> None:
@@ -37,7 +39,7 @@ class Watchdog:
 
     def run(self) -> None:
         """Look until `stop`."""
-        while not self._end.wait(_LOOKS_EVERY):
+        while not self._end.wait(self.every):
             with suppress(psutil.Error):
                 self.look()
 
