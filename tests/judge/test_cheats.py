@@ -61,15 +61,16 @@ def test_a_cheat_is_seen(cheat: str, tmp_path: Path) -> None:
     answer = judge(tmp_path, "cheat.py", in_numpy(CHEATS[cheat]), "--backend", "numpy", "--shape", "matmul=64")
     assert answer.code == 1, answer.run
     assert not answer.judgement["right"]
-    assert "where" in answer.failing["reason"]
     assert answer.failing["kind"] == KIND.get(cheat, answer.failing["kind"])
-    assert [row["status"] for row in answer.rows] == ["mismatch"]
+    if cheat != "computed after the clock":  # which may write anywhere, or where nothing is left
+        assert "where" in answer.failing["reason"]
+        assert [row["status"] for row in answer.rows] == ["mismatch"]
 
 
 @pytest.mark.parametrize("fault", ENDS)
 def test_a_source_that_ends_its_worker_is_judged(fault: str, tmp_path: Path) -> None:
     body, status = ENDS[fault]
-    options = "--backend", "numpy", "--patience", "3", "--memory", "1"
+    options = "--backend", "numpy", "--patience", "3" if status == "timeout" else "30", "--memory", "1"
     answer = judge(tmp_path, "ends.py", in_numpy(body), *options)
     assert answer.code == 1, answer.run
     assert answer.failing["reason"].startswith(f"{status}: ")
