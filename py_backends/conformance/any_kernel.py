@@ -113,7 +113,12 @@ ALWAYS = (
     Kind("alignment", "arrays that do not begin at an aligned address", _alignment, in_others=20),
     Kind("bare", "elements read behind an array, on a device that knows its length", _bare),
     Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(3, 12)),
-    Kind("kept", "results of an earlier call that are given for inputs which only look the same", _kept),
+    Kind(
+        "kept",
+        "results of an earlier call that are given for inputs which only look the same",
+        _kept,
+        interpreted=(4, 8),
+    ),
     Kind(
         "same-bits",
         "different bits for the same call, on a device that declares itself deterministic",
