@@ -308,6 +308,8 @@ class Backend(ABC):
 
     baseline: ClassVar[bool] = False
     """Whether the others' speed is given relative to it; true of one backend."""
+    library: ClassVar[bool] = False
+    """Whether its sources are calls into a tuned library. `judge` shows such backends beside a source of anybody's."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """The dtypes that its kernels take, by their names in NumPy."""
     preference: ClassVar[int] = 0

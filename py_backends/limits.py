@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import operator
 from numbers import Real
@@ -37,3 +38,14 @@ def real_number(name: str, value: Any) -> float:
     if not math.isfinite(number):
         raise WrongRequest(f"{name} must be a finite number, not {shown(value)}")
     return number
+
+
+def seconds(text: str) -> float:
+    """A time above 0, as an option has it. Raises argparse's error for others."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
+    return found

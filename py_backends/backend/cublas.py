@@ -20,6 +20,7 @@ from py_backends.number_formats import COMPILED
 
 
 class Backend(contract.Backend):
+    library = True
     dtypes = COMPILED
 
     def targets(self) -> list[Target]:

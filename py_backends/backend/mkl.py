@@ -20,6 +20,7 @@ _WITHOUT_INTEGERS = tuple(each for each in COMPILED if each != "int8")
 
 
 class Backend(contract.Backend):
+    library = True
     dtypes = COMPILED
     obeys = ("MKL_THREADING_LAYER", "MKL_INTERFACE_LAYER")
 

@@ -20,6 +20,7 @@ from py_backends.number_formats import DTYPES
 
 class Backend(contract.Backend):
     baseline = True
+    library = True
     dtypes = DTYPES
     preference = 1
 

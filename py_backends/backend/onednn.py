@@ -15,6 +15,7 @@ from py_backends.kernel_text import KernelText
 
 
 class Backend(contract.Backend):
+    library = True
     dtypes = ("float32", "float16", "bfloat16", "int8")
     obeys = ("ONEAPI_DEVICE_SELECTOR", "CL_CONFIG_")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from py_backends.errors import WrongRequest
-from py_backends.limits import LARGEST_SEED, LARGEST_SIZE, MOST_THREADS
+from py_backends.limits import LARGEST_SEED, LARGEST_SIZE, MOST_THREADS, seconds
 from py_backends.number_formats import DTYPES
 from py_backends.ranks import launcher
 from py_backends.system.files import printable
@@ -100,17 +100,6 @@ def _shape(text: str) -> tuple[str, tuple[int | float, ...]]:
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 """A size, or a real number, as people write them."""
-
-
-def seconds(text: str) -> float:
-    """A time above 0."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
-        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
-    return found
 
 
 def whole_number(text: str, least: int, most: float) -> int:

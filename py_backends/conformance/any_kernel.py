@@ -82,6 +82,22 @@ def _repeats(problem: Problem) -> Iterator[Trial]:
         yield Trial(f"call {call}, {named(sizes)}", sizes, seeded)
 
 
+def _kept(problem: Problem) -> Iterator[Trial]:
+    """Inputs that differ from those of the call before in one element, at the same addresses."""
+    draws: dict[str, Draw] = {f"{{}}, element {at} of 7 is another": partial(_but_for_one, at) for at in (7, 6, 3, 5)}
+    for sizes in middling(problem)[:2]:
+        yield from of_sizes([sizes], draws)
+
+
+def _but_for_one(place: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Inputs that are the same in every trial of these shapes, but for an element of each at this place of 7."""
+    arrays, others = (seeded(shapes, dtype, np.random.default_rng(seed)) for seed in (7, 8))
+    for array, other in zip(arrays, others, strict=True):
+        at = max(0, array.size * place // 7 - 1)
+        array.flat[at : at + 1] = other.flat[at : at + 1]
+    return arrays
+
+
 def _same_bits(problem: Problem) -> Iterator[Trial]:
     yield from of_sizes([*middling(problem), of_kernel(problem.name).shared or _halved(problem)])
 
@@ -99,6 +115,12 @@ ALWAYS = (
     Kind("alignment", "arrays that do not begin at an aligned address", _alignment, in_others=20),
     Kind("bare", "elements read behind an array, on a device that knows its length", _bare),
     Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(3, 12)),
+    Kind(
+        "kept",
+        "results of an earlier call that are given for inputs which only look the same",
+        _kept,
+        interpreted=(4, 8),
+    ),
     Kind(
         "same-bits",
         "different bits for the same call, on a device that declares itself deterministic",

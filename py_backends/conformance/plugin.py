@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from py_backends import registry
-from py_backends.commands._options import seconds
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Extent, Selection, Subject
@@ -26,6 +25,7 @@ from py_backends.conformance.tally import Tally, summary
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.kernel_text import KernelText
+from py_backends.limits import seconds
 from py_backends.system.files import check_writable, write_whole, written
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner

@@ -391,6 +391,49 @@ FUNCTIONS = "functions"
 """The names of what a race compared, in its settings."""
 
 
+@dataclass(frozen=True)
+class FailingCase:
+    """A case of the conformance suite that does not hold, or a row that is wrong.
+
+    kind, case: their names in the suite; `prepare` is a source that does not compile, `compare` the timed shape.
+    sizes: of the kernel; empty where the fault is the same at any.
+    reason: the first wrong element with its value and the right one, or how the worker ended.
+    """
+
+    kind: str
+    case: str
+    dtype: str
+    sizes: list[Whole | float]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What `judge` says of one file.
+
+    file: its path, as it was given.
+    right: whether every case holds, and the row at the timed shape.
+    dtypes: the number formats in which it was tried.
+    cases, kinds: how many of the suite ran, and of how many kinds.
+    failed: how many of them do not hold. A kind is left after three.
+    failing: the smallest case that fails.
+    remarks: what is no fault and yet to be known.
+    """
+
+    file: str
+    kernel: str
+    backend: str
+    target: str
+    variant: str
+    right: bool
+    dtypes: list[str]
+    cases: Whole
+    kinds: Whole
+    failed: Whole = 0
+    failing: FailingCase | None = None
+    remarks: list[str] = field(default_factory=list)
+
+
 @dataclass
 class Report(ShownInNotebooks):
     """A whole comparison. The `settings` of a race have its `FUNCTIONS`."""
@@ -406,6 +449,8 @@ class Report(ShownInNotebooks):
     """Why some or all ceilings could not be measured; None if all were."""
     rounds: Rounds | None = None
     predictions: list[Prediction] = field(default_factory=list)
+    judgement: Judgement | None = None
+    """Of the file that `judge` was given."""
     seconds_taken: float | None = None
     interrupted: bool = False
 
@@ -415,6 +460,8 @@ class Report(ShownInNotebooks):
             return 130
         statuses = [row.status for row in self.rows]
         failed = any(status in FAILURES for status in statuses)
+        if self.judgement is not None:
+            return int(not self.judgement.right)
         return int(failed or not (self.predictions or any(status in RAN for status in statuses)))
 
     @property

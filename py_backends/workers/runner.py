@@ -21,6 +21,7 @@ class Sample:
 
     kernel: one launch until it has ended: by the device's events if it has them, else by the clock.
     clock: the same by the clock around launch and wait, if `kernel` is by events.
+    together: all launches that `kernel` is the median of, by that clock.
     drain: the last download's time minus that of the download after a single launch. It is near 0 if the wait waits.
     communicating: the part of `kernel` in which ranks communicate; None without ranks.
     bytes_sent: by each rank in that time.
@@ -33,6 +34,7 @@ class Sample:
     end_to_end: float
     drain: float
     clock: float | None = None
+    together: float = 0.0
     release: float = 0.0
     communicating: float | None = None
     bytes_sent: Sequence[int] = ()

@@ -372,6 +372,7 @@ def _medians(launches: Sequence[Launched]) -> dict[str, Any]:
     return {
         "kernel": max(_SHORTEST, median(events)) if events else clock,
         "clock": clock if events else None,
+        "together": sum(launched.clock for launched in launches),
         **(_communicated(told) if told else {}),
     }
 

@@ -266,6 +266,18 @@ def is_stale_at_the_hundredth_call(run: Run) -> None:
 
 
 @fault
+def keeps_results_by_first_elements(run: Run) -> None:
+    """The kernel, the sizes and two elements are its only key."""
+    key = run.text.kernel, tuple(run.sizes), *(float(x.flat[0]) if x.size else None for x in run.inputs)
+    kept = next((result for known, result in run.device.kept if known == key), None)
+    if kept is None:
+        run.compute()
+        run.device.kept.append((key, run.output.copy()))
+    else:
+        run.output[...] = kept
+
+
+@fault
 def is_wrong_when_repeated(run: Run) -> None:
     run.compute()
     if run.calls > 3:

@@ -15,6 +15,7 @@ BY_SUITE: dict[str, dict[str, set[str]]] = {
     "confuses_one_array_twice": {V: {"one-array-twice"}, M: {"one-array-twice"}},
     "crashes_at_one_size": {V: {"shapes"}, M: {"shapes"}},
     "is_stale_at_the_hundredth_call": {V: {"repeats", "calls-repeated"}, M: {"repeats", "calls-repeated"}},
+    "keeps_results_by_first_elements": {V: {"kept"}, M: {"kept"}},
     "has_other_bits_each_time": {V: {"same-bits"}, M: {"same-bits"}},
     "shares_scratch_memory": {V: {"threads-at-once"}, M: {"threads-at-once"}},
     "is_wrong_with_other_numbers_of_threads": {V: {"numbers-of-threads"}, M: {"numbers-of-threads"}},

@@ -181,6 +181,7 @@ REASONS = {
     ("takes_any_inputs", V, "unfit-inputs"): "it accepted the call, which must end as TypeError",
     ("takes_any_output", M, "unfit-out"): "it accepted the call, which must end as ValueError",
     ("is_stale_at_the_hundredth_call", M, "repeats"): "nan where",
+    ("keeps_results_by_first_elements", V, "kept"): "elements are wrong",
 }
 
 

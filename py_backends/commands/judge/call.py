@@ -1,0 +1,187 @@
+"""How a kernel is called in a file of anybody's, as one comment of it says, or an option:
+
+    // py-backends: sgemm(m, n, k, alpha=1, a, b, beta=0, c), grid ceil(m / 32) x ceil(n / 32), block 32 x 32
+    // py-backends: sgemm(m, n, k, a, b, c), work items n x m, in groups of 16 x 16
+    # py-backends: c = multiply(a, b)
+
+The parameters stand in the function's order, by the kernel's own names: its arrays, sizes and numbers. Others are given
+as constants. An output that the function reads begins as zeros where it is written `c=0`, and all do beside a constant
+`beta`. Otherwise, 0 times the NaN that was there would stay NaN. Where the model launches work items, the launch
+follows, as CUDA or as this project's sources write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from py_backends import registry
+from py_backends.contract import Problem, WorkItems
+from py_backends.errors import WrongRequest
+from py_backends.wording import listed
+
+_COMMENT = re.compile(r"^[ \t]*(?://|#)[ \t]*py-backends:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_CALL = re.compile(
+    r"(?:(?P<result>\w+)\s*=\s*)?(?P<function>[A-Za-z_][\w:]*)\s*(?P<template><[^()]*>)?\s*"
+    r"\((?P<arguments>[^()]*)\)\s*(?:,\s*(?P<launch>.+))?"
+)
+_ARGUMENT = re.compile(r"(?:(\w+)\s*=\s*)?(\w+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]?)")
+_GRID = re.compile(r"grid (?P<grid>.+), block (?P<block>\d+(?: x \d+)*)")
+_WORK_ITEMS = re.compile(r"work items (.+)", re.IGNORECASE)
+_ADDED_TO = "beta"
+"""The usual name of the factor of what an output held before."""
+_SCALARS = {"alpha": "1", _ADDED_TO: "0"}
+"""What they are in a product alone, for the line that is shown to be pasted."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function in a file of anybody's.
+
+    function: its name, with C++'s template arguments.
+    arguments: in its order: names of the kernel's parameters, and constants.
+    result: the output that it returns; None where it writes to it.
+    work_items: of its launch, as sources declare them; None where there is none.
+    cleared: the outputs that begin as zeros.
+    """
+
+    function: str
+    arguments: tuple[str, ...]
+    result: str | None = None
+    work_items: str | None = None
+    cleared: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The function's name alone."""
+        return self.function.partition("<")[0]
+
+
+def said_in(text: str) -> str | None:
+    """The call that a comment of a source says; None without one."""
+    found = _COMMENT.search(text)
+    return found[1] if found else None
+
+
+def parse(said: str, problem: Problem) -> Call:
+    """Parse a call. Raises WrongRequest, with one line, where it is unclear, or is none of the kernel."""
+    found = _CALL.fullmatch(said.strip())
+    if found is None:
+        raise WrongRequest(f"unclear: {said!r}; it is written NAME(parameters), grid ... x ..., block ... x ...")
+    named = names(problem)
+    inputs, arrays = len(problem.inputs), named[: len(problem.inputs) + problem.outputs]
+    said_each = [_argument(each.strip(), found["function"], named) for each in found["arguments"].split(",")]
+    arguments = tuple(name if name in arrays else value for name, value in said_each)
+    for name in arrays:
+        if name not in (*arguments, found["result"]):
+            raise WrongRequest(f"{found['function']} does not get {name}: {problem.name} has {listed(named)}")
+    if found["result"] not in (None, *arrays[inputs:]):
+        raise WrongRequest(f"{found['result']} is no output of {problem.name}")
+    reads = any(name.lower() == _ADDED_TO for name, value in said_each if value not in named)
+    cleared = tuple(name for name in arrays[inputs:] if reads or (name, "0") in said_each)
+    function = found["function"] + (found["template"] or "")
+    return Call(function, arguments, found["result"], _launch(found["launch"]), cleared)
+
+
+def _argument(said: str, function: str, named: Sequence[str]) -> tuple[str, str]:
+    """What stands before an equals sign, if any, and its value: a parameter of the kernel, or a constant."""
+    found = _ARGUMENT.fullmatch(said)
+    value = found[2] if found else ""
+    if not value or not (value in named or value.lower() in ("true", "false") or not value.isidentifier()):
+        raise WrongRequest(f"{function} has {said or 'nothing'!r}: write one of {listed(named)}, or {said}=1")
+    return (found[1] or "") if found else "", value
+
+
+def _launch(said: str | None) -> str | None:
+    """A launch as sources declare it. Raises WrongRequest where it is unclear."""
+    if said is None:
+        return None
+    if grid := _GRID.fullmatch(said):
+        blocks, widths = grid["grid"].split(" x "), grid["block"].split(" x ")
+        dimensions = max(len(blocks), len(widths))
+        blocks += ["1"] * (dimensions - len(blocks))
+        widths += ["1"] * (dimensions - len(widths))
+        items = (f"{count} * {width}" for count, width in zip(blocks, widths, strict=True))
+        declared = f"{' x '.join(items)}, in groups of {' x '.join(widths)}"
+        if "+" in grid["grid"]:
+            raise WrongRequest(f"the grid of a launch is of products: {said!r}")
+    else:
+        items_said = _WORK_ITEMS.fullmatch(said)
+        declared = items_said[1] if items_said else said
+    try:
+        WorkItems.parse(declared)
+    except ValueError:
+        form = "grid ceil(n / 16) x ceil(m / 16), block 16 x 16, or work items n x m, in groups of 16 x 16"
+        raise WrongRequest(f"unclear launch: {said!r}; it is written {form}") from None
+    return declared
+
+
+def names(problem: Problem) -> tuple[str, ...]:
+    """The kernel's parameters, as its own sources name them: inputs, outputs, sizes and numbers.
+
+    Without such a source, outputs are `out`, or `out1` and so on.
+    """
+    usual = (
+        *problem.inputs,
+        *(["out"] if problem.outputs == 1 else [f"out{at}" for at in range(1, problem.outputs + 1)]),
+        *problem.parameters,
+    )
+    for backend in registry.backend_names():
+        for text in registry.kernel_texts(problem.name, backend).values():
+            own = next(parameters(text.text, problem.name, len(usual)), None)
+            if own and text.variant == "lecture" and own[: len(problem.inputs)] == problem.inputs:
+                return own
+    return usual
+
+
+def parameters(text: str, function: str, count: int | None = None) -> Iterator[tuple[str, ...]]:
+    """The names of a function's parameters, wherever a source has it with so many; in any number without a count."""
+    for found in declared(text, function):
+        each = tuple(re.findall(r"\w+(?=\W*$)", part)[-1] for part in found if re.search(r"\w", part))
+        if count in (None, len(each)):
+            yield each
+
+
+def declared(text: str, function: str) -> Iterator[list[str]]:
+    """The declared parameters of a function, wherever a source has it."""
+    for found in re.finditer(rf"(?:\bdef|[\w>*&)])\s+[*&]?{re.escape(function)}\s*\(([^()]*)\)\s*[:{{\->]", text):
+        yield re.sub(r"//[^\n]*|/\*.*?\*/", "", found[1], flags=re.DOTALL).split(",")
+
+
+def proposed(text: str, problem: Problem, backend: str, mark: str) -> str:
+    """A comment to paste into a file that lacks it, of what the file and the project's own source tell."""
+    named = names(problem)
+    function, own = _likely(text, problem)
+    given = [_proposed(each, named) for each in own] if own else list(named)
+    launch = _usual_launch(problem, backend)
+    return f"{mark} py-backends: {function}({', '.join(given)}){launch}"
+
+
+def _proposed(parameter: str, named: Sequence[str]) -> str:
+    by_case = {name.lower(): name for name in named}
+    if parameter.lower() in by_case:
+        return by_case[parameter.lower()]
+    return f"{parameter}={_SCALARS.get(parameter.lower(), '1')}"
+
+
+def _likely(text: str, problem: Problem) -> tuple[str, tuple[str, ...]]:
+    """The function of a file that is probably meant: the first kernel, else the one with the most parameters."""
+    kernels = re.findall(
+        r"\b(?:__global__|kernel|__kernel)\s[^;{(]*?(\w+)\s*\(", re.sub(r"__launch_bounds__\([^)]*\)", "", text)
+    )
+    functions = kernels or re.findall(r"(?:\bdef|[\w>*&])\s+[*&]?(\w+)\s*\([^()]*\)\s*[:{\->]", text)
+    found = [(name, own) for name in functions for own in parameters(text, name) if name not in ("main", "if", "for")]
+    return max(found, key=lambda each: len(each[1]), default=(problem.name, ()))
+
+
+def _usual_launch(problem: Problem, backend: str) -> str:
+    """The launch of the kernel's own source for a model; empty where it has none."""
+    text = registry.kernel_texts(problem.name, backend).get("lecture")
+    if text is None:
+        return ""
+    try:
+        _, items = text.stages("GPU").kernels[0]
+    except ValueError:
+        return ""
+    return f", work items {' x '.join(items.counts)}, in groups of {' x '.join(map(str, items.group))}"

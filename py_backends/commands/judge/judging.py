@@ -1,0 +1,207 @@
+"""Judges one source: by the conformance suite, then by a comparison beside others, and by this process's own clock."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import psutil
+
+import py_backends
+from py_backends import registry
+from py_backends.commands.judge import clock, remarks, trying
+from py_backends.commands.judge.source import Given
+from py_backends.commands.judge.trying import Outcome
+from py_backends.commands.judge.watchdog import WHILE_TIMED, Watchdog, watching
+from py_backends.conformance.at_hand import targets_of
+from py_backends.contract import KernelText, Target
+from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.harness import compare
+from py_backends.harness.compare import Progress
+from py_backends.harness.plan import Plan
+from py_backends.harness.request import Request
+from py_backends.results.report import FAILURES, FailingCase, Judgement, Report, Row
+from py_backends.results.spec import Sizes, Spec
+from py_backends.system import machine
+from py_backends.wording import listed
+from py_backends.workers.probe import BackendTarget
+
+_GIGABYTE = 1e9
+_USUAL = "float32"
+"""The number format in which it is timed, if it has that."""
+
+
+class Judging:
+    """One judgement.
+
+    target: the name of where it runs; None for the first that is there.
+    dtypes: those in which it is tried; None for all that it takes.
+    shapes: by kernel, the sizes at which it is timed.
+    """
+
+    def __init__(
+        self,
+        given: Given,
+        text: KernelText,
+        target: str | None,
+        dtypes: Sequence[str] | None,
+        shapes: Mapping[str, Sequence[Sizes]],
+        settings: dict[str, Any],
+        progress: Progress | None,
+    ) -> None:
+        self._given, self._text, self._shapes, self._settings = given, text, shapes, settings
+        self._progress = progress
+        self._target = _target(given.backend, target)
+        self._dtypes = self._chosen(dtypes)
+
+    def run(self, patience: float, memory: float | None) -> Report:
+        """Judge it. Raises BackendUnavailable where its device computes in none of the formats.
+
+        patience: seconds without an answer after which a case counts as hung.
+        memory: gigabytes that a worker may take; None for half of the machine's.
+        """
+        most = psutil.virtual_memory().total / 2 if memory is None else memory * _GIGABYTE
+        with watching(most) as watchdog:
+            outcome = trying.tried(self._text, self._target, self._dtypes, patience, self._say)
+            if outcome.unable and not outcome.dtypes:
+                raise BackendUnavailable(*outcome.unable)
+            if outcome.failing is not None:
+                return self._wrong(_told(outcome.failing, watchdog, self._text), outcome)
+            watchdog.every = WHILE_TIMED
+            report = self._timed(outcome)
+            wrong = self._wrong_when_timed(report)
+        if wrong is not None:
+            wrong = _told(wrong, watchdog, self._text)
+        report.judgement = self._judgement(outcome, wrong)
+        return report
+
+    def _say(self, done: float, total: float, text: str) -> None:
+        if self._progress is not None:
+            self._progress.update(done, total, text)
+
+    def _chosen(self, dtypes: Sequence[str] | None) -> list[str]:
+        takes = registry.dtypes(self._text, self._target)
+        chosen = [each for each in takes if dtypes is None or each in dtypes]
+        if not chosen:
+            taken = f"takes {listed(takes)}" if takes else f"takes none of the formats of {self._given.kernel}"
+            raise WrongRequest(f"{self._given.file} {taken}")
+        return chosen
+
+    def _timed(self, outcome: Outcome) -> Report:
+        """A comparison of it with its model's own sources and with libraries, in one format."""
+        kernel, backend = self._given.kernel, self._given.backend
+        dtype = _USUAL if _USUAL in outcome.dtypes else outcome.dtypes[0]
+        libraries = [each for each in registry.backend_names() if registry.backend(each).library]
+        names = [backend, *(each for each in libraries if each != backend)]
+        variants = [self._text.variant, "tuned", "lecture"]
+        request = Request([kernel], names, None, variants, (dtype,), self._shapes)
+
+        def specs(found: Sequence[BackendTarget]) -> list[Spec]:
+            return self._beside(request.specs(found), found)
+
+        return compare.run(Plan.of(request, specs), self._settings, self._progress)
+
+    def _beside(self, specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
+        """Of all specs, those of its target and of the first one of each library, as far as they have the source.
+
+        Where it is emulated, its model's own sources are left out: they compile for seconds, and have no time.
+        """
+        first = {self._text.backend: self._target.name}
+        for backend, target in found:
+            if target.available:
+                first.setdefault(backend, target.name)
+        return [
+            spec
+            for spec in specs
+            if first.get(spec.backend) == spec.target
+            and spec.variant in registry.kernel_texts(spec.kernel, spec.backend)
+            and (spec.variant == self._text.variant or spec.backend != self._text.backend or not self._target.emulated)
+        ]
+
+    def _row(self, report: Report) -> Row | None:
+        return next((row for row in report.rows if row.variant == self._text.variant), None)
+
+    def _wrong_when_timed(self, report: Report) -> FailingCase | None:
+        """What is wrong at the timed shape, or with its times; None where nothing is."""
+        row = self._row(report)
+        if row is None or report.interrupted:
+            return None
+        if row.status == "ok":
+            sizes = tuple(row.shape.values())
+            threads, seed = self._settings["threads"], self._settings["seed"]
+            if lie := clock.disbelief(self._text, self._target, row.dtype, sizes, threads, seed):
+                row.status, row.reason = "impossible", lie
+        if row.status in FAILURES:
+            reason = row.reason or row.status
+            return FailingCase("compare", "", row.dtype, list(row.shape.values()), reason)
+        return None
+
+    def _wrong(self, failing: FailingCase, outcome: Outcome) -> Report:
+        """The results of a source that is not timed, since it is wrong."""
+        problem = self._text.problem
+        sizes = failing.sizes or list(problem.default_sizes)
+        row = Row(
+            self._given.kernel,
+            self._given.backend,
+            self._target.name,
+            self._text.variant,
+            failing.dtype,
+            dict(zip(problem.parameters, sizes, strict=True)),
+            _status(failing),
+            failing.reason,
+            device=self._target.device,
+        )
+        return Report(
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            package_version=py_backends.__version__,
+            machine=machine.describe(),
+            settings=self._settings,
+            rows=[row],
+            judgement=self._judgement(outcome, failing),
+        )
+
+    def _judgement(self, outcome: Outcome, failing: FailingCase | None) -> Judgement:
+        source = self._given.file.read_text(encoding="utf-8", errors="replace")
+        return Judgement(
+            str(self._given.file),
+            self._given.kernel,
+            self._given.backend,
+            self._target.name,
+            self._text.variant,
+            failing is None,
+            outcome.dtypes,
+            outcome.cases,
+            len(outcome.kinds),
+            outcome.failed,
+            failing,
+            remarks.remarks(self._text, source),
+        )
+
+
+def _target(backend: str, name: str | None) -> Target:
+    """Where a backend runs. Raises WrongRequest for an unknown name, BackendUnavailable where it is not there."""
+    every = targets_of(backend)
+    if name is not None:
+        registry.known(name, [each.name for each in every], "target")
+        every = [each for each in every if each.name == name]
+    found = next((each for each in every if each.available), every[0])
+    if not found.available:
+        raise BackendUnavailable(found.reason or "", found.fix)
+    return found
+
+
+def _status(failing: FailingCase) -> str:
+    """The status of a row that has this fault."""
+    status = failing.reason.partition(":")[0]
+    return status if status in FAILURES else "mismatch"
+
+
+def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText) -> FailingCase:
+    """The failing case with a reason for readers: a worker's end for its memory, and files without a folder of ours."""
+    if watchdog.killed and "SIGKILL" in failing.reason:
+        limit = f"crashed: it took more than {watchdog.most / _GIGABYTE:.3g} GB of memory, and was ended"
+        return replace(failing, reason=limit)
+    return replace(failing, reason=failing.reason.replace(f"{text.path.parent}{os.sep}", ""))

@@ -1,0 +1,71 @@
+"""Prints a judgement: the comparison if there is one, and then what it says, in three lines or so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from py_backends.display import comparison, console, layout, remarks, units
+from py_backends.results.report import FailingCase, Judgement, Report, Row
+
+
+def print_report(report: Report, out: Console) -> None:
+    """The tables of a source that was timed. Below them, the judgement."""
+    found = report.judgement
+    assert found is not None
+    if found.failing is None or found.failing.kind == "compare":
+        below = {"Not run": remarks.not_run(report), "Notes": remarks.notes(report)}
+        console.print_view(report, comparison.sections(report), below, out)
+        out.print()
+    first, *others = lines(report, found)
+    out.print(Text(first, style="bold green" if found.right else "bold red"), soft_wrap=True)
+    for line in others:
+        out.print(Text(line), soft_wrap=True)
+
+
+def lines(report: Report, found: Judgement) -> Iterator[str]:
+    """Whether it is right, the smallest failing case, its time beside others, its share of the ceiling, remarks."""
+    where = f"{found.file} as {found.kernel} in {found.backend} on {found.target}"
+    tried = f"{found.cases:,} cases of {found.kinds} kinds in {', '.join(found.dtypes)}"
+    failed = (
+        f"{found.failed} of {tried} fail" if found.failed and found.cases else f"{tried} hold" if found.cases else ""
+    )
+    yield f"{'right' if found.right else 'wrong'}: {where}{failed and f': {failed}'}"
+    if found.failing is not None:
+        yield f"smallest failing case: {_case(found.failing)}: {found.failing.reason}"
+    row = next((each for each in report.rows if each.variant == found.variant), None)
+    if found.right and row is not None:
+        yield from _speed(report, row)
+    yield from (f"remark: {each}" for each in found.remarks)
+
+
+def _case(failing: FailingCase) -> str:
+    shape = f" at {units.shape(failing.sizes)}" if failing.sizes else ""
+    seed = f', seed "{failing.case}"' if failing.case else ""
+    return f"{failing.kind}{shape}, {failing.dtype}{seed}"
+
+
+def _speed(report: Report, row: Row) -> Iterator[str]:
+    time = row.timed
+    if time is None:
+        yield f"not timed: {row.reason or row.status}"
+        return
+    others = [each for each in report.rows if each is not row and each.timed]
+    alike = all(each.shape == row.shape for each in others)  # else times say nothing, and rates do
+    beside = "".join(f"; {_name(each, row)} {_time(each) if alike else layout.speed(each)}" for each in others)
+    own = _time(row) if alike else f"{_time(row)}, {layout.speed(row)}"
+    yield f"time: {own} at {units.shape(row.shape.values())} in {row.dtype}{beside}"
+    if row.percent_of_ceiling is not None:
+        yield f"ceiling: {units.percent(row.percent_of_ceiling)} of what this machine allows"
+
+
+def _name(other: Row, row: Row) -> str:
+    return other.variant if other.backend == row.backend else other.backend
+
+
+def _time(row: Row) -> str:
+    time = row.timed
+    assert time is not None
+    return units.with_spread(units.duration(time.median), time.median, time.low, time.high)

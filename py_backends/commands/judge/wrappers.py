@@ -1,0 +1,205 @@
+"""Sources in this project's form that call a function in a file of anybody's, which stays as it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from py_backends import registry
+from py_backends.commands.judge.call import Call, declared, names
+from py_backends.contract import Problem
+from py_backends.errors import WrongRequest
+from py_backends.number_formats import FORMATS, number_format
+
+_IN_C = ("float32", "float64")
+"""The formats for which a function of anybody's is called. For narrower ones its types have no common name."""
+_SUFFIX_OF_NUMBER = re.compile(r"(?<=\d|\.)[fFuUlL]$")
+
+
+def formats(call: Call, text: str, problem: Problem) -> list[str]:
+    """The number formats that a function takes: those of its pointers, or in Python and in templates both usual ones.
+
+    Raises WrongRequest where the kernel has none of them.
+    """
+    usual = [each for each in _IN_C if each in problem.dtypes]
+    pointers = " ".join(part for part in next(declared(text, call.name), []) if "*" in part)
+    told = [each for each in usual if re.search(rf"\b{FORMATS[each].c}[\d]*\b", pointers)]
+    found = told[:1] if told and not re.search(r"<.*\bT\b", call.function) else usual
+    if not found:
+        raise WrongRequest(f"a function of your own is called in {' or '.join(_IN_C)}, which {problem.name} has not")
+    return found
+
+
+def head(call: Call, file: str, takes: Sequence[str], problem: Problem, mark: str) -> str:
+    """The head comment of such a source."""
+    launched = [f"Work items: {call.work_items}"] if call.work_items else []
+    if call.work_items:
+        cleared = [f"Work items of clear_{name}: {_elements(problem, name)}, in groups of 256" for name in call.cleared]
+        launched = [*cleared, *launched]
+    said = [f"{problem.name}: calls {call.function} of {file}.", "---", *launched, f"Formats: {', '.join(takes)}"]
+    return "".join(f"{mark} {each}\n" for each in said)
+
+
+def in_cpp(call: Call, file: str, problem: Problem) -> str:
+    """A template that calls a function of a file beside it, whose `main` is another name."""
+    hidden = ["main", *([problem.name] if call.name == problem.name else [])]
+    before = "".join(f"#define {name} judged_{name}\n" for name in hidden)
+    after = "".join(f"#undef {name}\n" for name in hidden)
+    arrays = _pointers(problem, "")
+    scalars = [f"{'T' if name in problem.reals else 'std::int64_t'} {name}" for name in _scalars(problem)]
+    return (
+        f'#include <cstdint>\n{before}#include "{file}"\n{after}\ntemplate <typename T>\n'
+        f"static void {problem.name}({', '.join((*arrays, *scalars))}) {{\n"
+        + "".join(
+            f"  for (std::int64_t at = 0; at < {_elements(problem, name)}; ++at) {name}[at] = 0;\n"
+            for name in call.cleared
+        )
+        + f"  {_called(call, problem)}\n}}\n"
+    )
+
+
+def in_cuda(call: Call, file: str, text: str, problem: Problem) -> str:
+    """A kernel that calls one of a file, once for each thread, which is a function of the device for that.
+
+    What the compiler of kernels alone does not have is left out: headers of the host, and its functions.
+    """
+    arrays = _pointers(problem, "")
+    scalars = [f"{'T' if name in problem.reals else 'long long'} {name}" for name in _scalars(problem)]
+    kernel, at = "template <typename T>\n__global__ void", "(long long)blockIdx.x * blockDim.x + threadIdx.x"
+    ours = _kernels(call, problem, kernel, [*arrays, *scalars], at)
+    theirs = _under_another_name(of_device(text), call, problem)
+    return f'typedef unsigned int uint;\n#line 1 "{file}"\n{theirs}\n\n{ours}'
+
+
+def _kernels(call: Call, problem: Problem, kernel: str, parameters: Sequence[str], at: str) -> str:
+    """The kernels that clear outputs, and the one that calls a function of anybody's.
+
+    kernel: how the definition of one begins.
+    at: the place of a work item in one dimension.
+    """
+    bodies = {f"clear_{name}": f"if ({at} < {_elements(problem, name)}) {name}[{at}] = 0;" for name in call.cleared} | {
+        problem.name: _called(call, problem)
+    }
+    given = ", ".join(parameters)
+    return "".join(f"{kernel} {name}({given}) {{\n  {body}\n}}\n" for name, body in bodies.items())
+
+
+def in_opencl(call: Call, file: str, text: str, problem: Problem) -> str:
+    """A kernel that calls one of a file, once for each work item."""
+    arrays = _pointers(problem, "global ")
+    scalars = [f"{'Sum' if name in problem.reals else 'long'} {name}" for name in _scalars(problem)]
+    ours = _kernels(call, problem, "kernel void", [*arrays, *scalars], "get_global_id(0)")
+    return f'#line 1 "{file}"\n{_under_another_name(text, call, problem)}\n{ours}'
+
+
+def _under_another_name(text: str, call: Call, problem: Problem) -> str:
+    """A source whose function has another name than the kernel, which is that of the wrapper's."""
+    return re.sub(rf"\b{problem.name}\b", f"judged_{problem.name}", text) if call.name == problem.name else text
+
+
+def in_python(call: Call, module: str, problem: Problem, backend: str) -> str:
+    """A function that calls one of a module beside it, under the decorators of the model's own sources."""
+    imports, decorators, returns = _as_the_model_writes(problem, backend)
+    function = call.name
+    lines = [f"from types import FunctionType\n\nfrom .{module} import {function} as theirs\n", *imports]
+    lines += [f"if isinstance(theirs, FunctionType):\n    theirs = {each}(theirs)" for each in reversed(decorators)]
+    lines += [*(f"@{each}" for each in decorators), f"def {problem.name}({', '.join(names(problem))}):"]
+    lines += [f"    {name}[...] = 0" for name in call.cleared]
+    called = f"theirs({', '.join(_SUFFIX_OF_NUMBER.sub('', each) for each in call.arguments)})"
+    if returns:
+        lines.append(f"    return {called}")
+    else:
+        lines.append(f"    {call.result}[...] = {called}" if call.result else f"    {called}")
+    return "\n".join([*lines, ""])
+
+
+def _as_the_model_writes(problem: Problem, backend: str) -> tuple[list[str], list[str], bool]:
+    """What a model's simplest source imports, its decorators, and whether it returns its result."""
+    for kernel in (problem.name, *registry.kernel_names()):
+        text = registry.kernel_texts(kernel, backend).get("lecture")
+        if text is None:
+            continue
+        tree = ast.parse(text.text)
+        own = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == kernel]
+        taken = len(names(registry.problem(kernel)))
+        if own and len(own[0].args.args) == taken:
+            imports = [ast.unparse(each) for each in tree.body if _is_of_library(each)]
+            returns = any(isinstance(each, ast.Return) and each.value for each in ast.walk(own[0]))
+            return imports, [ast.unparse(each) for each in own[0].decorator_list], returns
+    raise WrongRequest(f"{backend} takes sources in this project's form alone: docs/write-a-kernel.md")
+
+
+def _is_of_library(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return not (node.module or "").startswith("py_backends")
+    return isinstance(node, ast.Import)
+
+
+def _pointers(problem: Problem, space: str) -> list[str]:
+    """The arrays as parameters. Nothing is constant: their function may lack the word."""
+    dtype = np.dtype(next(each for each in _IN_C if each in problem.dtypes))
+    types = ("T" if each == dtype else number_format(each).c for each in problem.array_dtypes(dtype))
+    return [f"{space}{kind}* {name}" for kind, name in zip(types, names(problem), strict=False)]
+
+
+def _elements(problem: Problem, array: str) -> str:
+    """How many elements an array has, as a product of sizes. Raises WrongRequest where it is none."""
+    places = problem.size_of_each_dimension()
+    if places is None:
+        raise WrongRequest(f"{array} of {problem.name} cannot begin as zeros: its length is no product of sizes")
+    own = places[names(problem).index(array)]
+    return " * ".join(problem.dimensions[at] if at >= 0 else str(-at) for at in own) or "1"
+
+
+def _scalars(problem: Problem) -> tuple[str, ...]:
+    return names(problem)[len(problem.inputs) + problem.outputs :]
+
+
+def _called(call: Call, problem: Problem) -> str:
+    if call.result:
+        raise WrongRequest(f"{call.function} has to write to {call.result}, which it gets as a parameter")
+    renamed = f"judged_{call.function}" if call.name == problem.name else call.function
+    return f"{renamed}({', '.join(call.arguments)});"
+
+
+_OF_HOST = re.compile(r"<<<|\bcuda[A-Z]\w*|\bcublas\w*|\bstd::|\b(?:main|printf|fprintf|malloc|exit)\s*\(")
+_OF_DEVICE = re.compile(r"\b__(?:device|constant|shared)__")
+_SYSTEM_HEADER = re.compile(r"^([ \t]*#[ \t]*(?:include[ \t]*<.*|pragma[ \t]+once.*))$", re.MULTILINE)
+_BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)")
+_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+"""Comments, and what stands between quotation marks."""
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
+
+
+def of_device(text: str) -> str:
+    """A source in CUDA whose kernels are functions of the device, without headers and functions of the host.
+
+    Lines stay where they are.
+    """
+    theirs = _SYSTEM_HEADER.sub(lambda line: f"// {line[1]}", text)
+    theirs = re.sub(r"\b__global__\b", "__device__", _BOUNDS.sub("", theirs))
+    bare = _DIRECTIVE.sub(lambda found: f"{_blank(found)[:-1]};", _HIDDEN.sub(_blank, theirs))
+    for begin, end in reversed(list(_functions(bare))):
+        part = bare[begin:end]
+        if _OF_HOST.search(part) and not _OF_DEVICE.search(part):
+            theirs = theirs[:begin] + "\n" * part.count("\n") + theirs[end:]
+    return theirs
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Blanks in place of all but the ends of lines."""
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _functions(bare: str) -> Iterator[tuple[int, int]]:
+    """Where top-level definitions with braces begin and end, in a source without comments and directives."""
+    begin = depth = 0
+    for at, letter in enumerate(bare):
+        depth += (letter == "{") - (letter == "}")
+        if depth == 0 and letter in "};":
+            if letter == "}":
+                yield begin, at + 1
+            begin = at + 1

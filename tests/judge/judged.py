@@ -1,0 +1,41 @@
+"""Runs the command on a planted file, and reads what it wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from commands import Finished, run_command
+
+
+class Answer(NamedTuple):
+    run: Finished
+    judgement: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+    @property
+    def code(self) -> int:
+        return self.run.returncode
+
+    @property
+    def failing(self) -> dict[str, Any]:
+        return self.judgement["failing"] or {}
+
+
+def judge(folder: Path, name: str, text: str, *options: str | Path, kernel: str | Path = "matmul") -> Answer:
+    """Judge a file of this name and text, timed briefly at a small shape."""
+    file, results = folder / name, folder / "results.json"
+    file.write_text(text)
+    quick = "--dtype", "float32", "--budget", "2", "--json", results
+    run = run_command("judge", kernel, file, *quick, *options)
+    report = json.loads(results.read_text()) if results.exists() else {"judgement": {}, "rows": []}
+    return Answer(run, report["judgement"], report["rows"])
+
+
+def refused(*arguments: str | Path) -> str:
+    """The one line with which the command refuses."""
+    run = run_command("judge", *arguments)
+    assert (run.returncode, run.stdout) == (2, ""), run
+    assert run.stderr.count("\n") == 1
+    return run.stderr

@@ -1,0 +1,101 @@
+"""What sources have passed other checks with. Each is planted here, and has to be seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from judged import judge
+
+RIGHT = "c[...] = a @ b"
+CHEATS = {
+    "zeros": "c[...] = 0",
+    "a constant": "c[...] = c.size",
+    "nothing": "pass",
+    "results kept by address": """
+    key = a.ctypes.data, b.ctypes.data, a.shape, b.shape, a.dtype
+    c[...] = KEPT.setdefault(key, a @ b)""",
+    "results kept by first elements": """
+    key = *map(float, a.flat[:1]), *map(float, b.flat[:1]), a.shape, b.shape
+    c[...] = KEPT.setdefault(key, a @ b)""",
+    "results kept by shape": "c[...] = KEPT.setdefault((a.shape, b.shape), a @ b)",
+    "right at the timed shape alone": f"if a.shape == (64, 64): {RIGHT}",
+    "right at small shapes alone": f"if m < 100: {RIGHT}",
+    "right at aligned addresses alone": f"if a.ctypes.data % 16 == 0: {RIGHT}",
+    "computed after the clock": """
+    def late():
+        time.sleep(0.05)
+        c[...] = a @ b
+    threading.Thread(target=late).start()""",
+    "rounded to TF32": """
+    def rounded(x):
+        return ((x.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+    c[...] = rounded(a) @ rounded(b)""",
+    "rounded to bfloat16": """
+    def rounded(x):
+        return x.astype(ml_dtypes.bfloat16).astype(x.dtype)
+    c[...] = rounded(a) @ rounded(b)""",
+}
+KIND = {
+    "results kept by first elements": "kept",
+    "right at the timed shape alone": "shapes",
+    "right at small shapes alone": "shapes",
+    "right at aligned addresses alone": "alignment",
+}
+ENDS = {
+    "changes its input": ("a.flags.writeable = True; a[...] = 0", "error"),
+    "aborts": ("os.abort()", "crashed"),
+    "exits": ("os._exit(0)", "crashed"),
+    "never ends": ("while True: pass", "timeout"),
+    "takes all memory": ("while True: KEPT[len(KEPT)] = np.ones(1 << 23)", "crashed"),
+}
+
+
+def in_numpy(body: str, before: str = "") -> str:
+    imports = "import os, sys, threading, time\nimport ml_dtypes\nimport numpy as np\nKEPT = {}\n"
+    return f"{imports}{before}\ndef matmul(a, b, c, m, n, k):\n    {body.strip()}\n"
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_cheat_is_seen(cheat: str, tmp_path: Path) -> None:
+    answer = judge(tmp_path, "cheat.py", in_numpy(CHEATS[cheat]), "--backend", "numpy", "--shape", "matmul=64")
+    assert answer.code == 1, answer.run
+    assert not answer.judgement["right"]
+    assert answer.failing["kind"] == KIND.get(cheat, answer.failing["kind"])
+    if cheat != "computed after the clock":  # which may write anywhere, or where nothing is left
+        assert "where" in answer.failing["reason"]
+        assert [row["status"] for row in answer.rows] == ["mismatch"]
+
+
+@pytest.mark.parametrize("fault", ENDS)
+def test_a_source_that_ends_its_worker_is_judged(fault: str, tmp_path: Path) -> None:
+    body, status = ENDS[fault]
+    options = "--backend", "numpy", "--patience", "3" if status == "timeout" else "30", "--memory", "1"
+    answer = judge(tmp_path, "ends.py", in_numpy(body), *options)
+    assert answer.code == 1, answer.run
+    assert answer.failing["reason"].startswith(f"{status}: ")
+    assert ("GB of memory" in answer.failing["reason"]) == (fault == "takes all memory")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["time", "sys.modules['__main__']"])
+def test_a_source_cannot_put_another_clock_in_place(name: str, tmp_path: Path) -> None:
+    """Either it has no effect, or this process's clock tells."""
+    slow = f"REAL = time.perf_counter\n{name}.perf_counter = lambda: REAL() / 50\n"
+    body = f"{RIGHT}\n    end = REAL() + 0.002\n    while REAL() < end: pass"
+    options = "--backend", "numpy", "--shape", "matmul=64"
+    answer = judge(tmp_path, "clock.py", in_numpy(body, slow), *options)
+    row = next(row for row in answer.rows if row["variant"] == "judged")
+    if row["status"] == "ok":
+        assert row["seconds"]["kernel"]["minimum"] > 0.002
+    else:
+        assert (answer.code, row["status"]) == (1, "impossible")
+
+
+@pytest.mark.numba_cpu
+def test_a_library_that_computes_is_said(tmp_path: Path) -> None:
+    text = "# py-backends: product(a, b, c)\nimport numpy as np\ndef product(a, b, c):\n    np.dot(a, b, c)\n"
+    options = "--backend", "numba_cpu", "--shape", "matmul=64"
+    answer = judge(tmp_path, "library.py", text, *options)
+    assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+    assert any("np.dot" in remark for remark in answer.judgement["remarks"])

@@ -1,0 +1,180 @@
+"""A file of anybody's is judged by one command: in this project's form, or as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import CLONE
+from judged import judge
+from written_files import made
+
+from py_backends.results.report import Report
+
+LECTURE = CLONE / "kernels" / "matmul" / "lecture"
+SGEMM = """\
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+__global__ void sgemm_naive(int M, int N, int K, float alpha, const float *A,
+                            const float *B, float beta, float *C) {
+  const uint row = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint column = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < M && column < N) {
+    float sum = 0.0f;
+    for (int p = 0; p < K; ++p) sum += A[row * K + p] * B[p * N + column];
+    C[row * N + column] = alpha * sum + beta * C[row * N + column];
+  }
+}
+"""
+ITS_CALL = "sgemm_naive(m, n, k, alpha=1, a, b, beta=0, c), grid ceil(m / 32) x ceil(n / 32), block 32 x 32"
+WITH_HOST_CODE = """\
+// py-backends: sgemm<16>(m, n, k, a, b, c), grid ceil(n / 16) x ceil(m / 16), block 256
+#include <stdio.h>
+#define CHECK(x) do { if ((x) != cudaSuccess) { printf("{"); exit(1); } } while (0)
+template <const int T>
+__global__ __launch_bounds__(T * (T)) void sgemm(int M, int N, int K, const float* A, const float* B, float* C) {
+  __shared__ float a[T][T], b[T][T];
+  const int x = threadIdx.x % T, y = threadIdx.x / T, column = blockIdx.x * T + x, row = blockIdx.y * T + y;
+  float sum = 0.0f;
+  for (int first = 0; first < K; first += T) {
+    a[y][x] = row < M && first + x < K ? A[row * K + first + x] : 0.0f;
+    b[y][x] = column < N && first + y < K ? B[(first + y) * N + column] : 0.0f;
+    __syncthreads();
+    for (int p = 0; p < T; ++p) sum += a[y][p] * b[p][x];
+    __syncthreads();
+  }
+  if (row < M && column < N) C[row * N + column] = sum;
+}
+void run(int m, int n, int k, float* a, float* b, float* c) {
+  sgemm<16><<<dim3((n + 15) / 16, (m + 15) / 16), 256>>>(m, n, k, a, b, c);
+  CHECK(cudaDeviceSynchronize());
+}
+int main() { printf("}\\n"); }
+"""
+IN_OPENCL = """\
+// py-backends: matmul(m, n, k, a, b, c), work items n x m, in groups of 8 x 8
+__kernel void matmul(int M, int N, int K, __global const float *A, __global const float *B, __global float *C) {
+  int j = get_global_id(0), i = get_global_id(1);
+  if (i >= M || j >= N) return;
+  float sum = 0;
+  for (int p = 0; p < K; p++) sum += A[i * K + p] * B[p * N + j];
+  C[i * N + j] = sum;
+}
+"""
+IN_CPP = """\
+// py-backends: matmul(a, b, m, k, n, c=0)
+#include <cstdio>
+void matmul(const float *A, const float *B, int rows, int inner, int columns, float *C) {
+#pragma omp parallel for
+  for (int i = 0; i < rows; i++)
+    for (int p = 0; p < inner; p++)
+      for (int j = 0; j < columns; j++) C[i * columns + j] += A[i * inner + p] * B[p * columns + j];
+}
+int main() { std::printf("done"); }
+"""
+IN_NUMBA = """\
+# py-backends: c = product(a, b)
+import numpy as np
+from numba import njit, prange
+
+@njit(parallel=True)
+def product(x, y):
+    made = np.zeros((x.shape[0], y.shape[1]), x.dtype)
+    for i in prange(x.shape[0]):
+        for p in range(x.shape[1]):
+            for j in range(y.shape[1]):
+                made[i, j] += x[i, p] * y[p, j]
+    return made
+"""
+BRIEFLY = "--shape", "matmul=64"
+
+
+@pytest.mark.cuda
+class TestCuda:
+    def test_a_published_form_is_judged_unchanged(self, tmp_path: Path) -> None:
+        answer = judge(tmp_path, "1_naive.cuh", SGEMM, "--call", ITS_CALL, *BRIEFLY)
+        assert (answer.code, answer.judgement["right"], answer.failing) == (0, True, {}), answer.run
+        assert (answer.judgement["backend"], answer.judgement["dtypes"]) == ("cuda", ["float32"])
+        assert {row["status"] for row in answer.rows if row["backend"] == "cuda"} <= {"ok", "emulated"}
+
+    @pytest.mark.parametrize(
+        ("right", "wrong", "at_most"),
+        [
+            ("B[p * N + column]", "B[column * K + p]", 4),
+            ("row < M && column < N", "row < M", 4),
+        ],
+        ids=["indices swapped", "no guard at the edge"],
+    )
+    def test_a_wrong_one_has_its_smallest_case(self, right: str, wrong: str, at_most: int, tmp_path: Path) -> None:
+        text = f"// py-backends: {ITS_CALL}\n{SGEMM.replace(right, wrong)}"
+        answer = judge(tmp_path, "mine.cu", text)
+        assert (answer.code, answer.judgement["right"]) == (1, False), answer.run
+        m, n, k = answer.failing["sizes"]
+        assert m * n * k <= at_most
+        assert Report.read(tmp_path / "results.json").judgement is not None
+
+    def test_host_code_in_the_same_file_is_left_out(self, tmp_path: Path) -> None:
+        answer = judge(tmp_path, "mine.cu", WITH_HOST_CODE, *BRIEFLY)
+        assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+
+
+OURS = {"openmp": ".cpp", "numba_cpu": ".py", "opencl": ".cl"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", [pytest.param(each, marks=getattr(pytest.mark, each)) for each in OURS])
+def test_this_projects_form_needs_no_word_more(backend: str, tmp_path: Path) -> None:
+    name = f"{backend}{OURS[backend]}"
+    answer = judge(tmp_path, f"my_{name}", (LECTURE / name).read_text(), "--backend", backend, *BRIEFLY)
+    assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+    variants = {row["variant"] for row in answer.rows if row["backend"] == backend and row["status"] == "ok"}
+    assert variants == {"judged", "lecture", "tuned"}
+    assert "numpy" in {row["backend"] for row in answer.rows}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "name", "text"),
+    [
+        pytest.param("openmp", "mine.cpp", IN_CPP, marks=pytest.mark.openmp),
+        pytest.param("numba_cpu", "mine.py", IN_NUMBA, marks=pytest.mark.numba_cpu),
+        pytest.param("opencl", "mine.cl", IN_OPENCL, marks=pytest.mark.opencl),
+    ],
+)
+def test_a_function_is_called_as_a_comment_says(backend: str, name: str, text: str, tmp_path: Path) -> None:
+    answer = judge(tmp_path, name, text, "--backend", backend, *BRIEFLY)
+    assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+    assert next(row for row in answer.rows if row["variant"] == "judged")["status"] == "ok"
+    assert "time: " in answer.run.stdout
+
+
+@pytest.mark.openmp
+def test_a_folder_is_a_kernel_too_with_real_numbers(tmp_path: Path) -> None:
+    problem = """
+from py_backends.contract import Problem
+
+class Axpy(Problem):
+    name, signature = "axpy", "(n),(n)->(n)"
+    numbers = {"alpha": 2.5}
+
+    def function(x, y, alpha):
+        return alpha * x + y
+
+PROBLEM = Axpy()
+"""
+    folder = made(tmp_path / "axpy", {"problem.py": problem})
+    text = """// py-backends: saxpy(n, alpha, x, y, out)
+void saxpy(int n, float s, const float* x, const float* y, float* z) {
+  for (int i = 0; i < n; ++i) z[i] = s * x[i] + y[i];
+}
+"""
+    options = "--backend", "cpp", "--shape", "axpy=1000x0.5"
+    answer = judge(tmp_path, "mine.cpp", text, *options, kernel=folder)
+    assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+    wrong = judge(tmp_path, "mine.cpp", text.replace("+ y[i]", "- y[i]"), *options, kernel=folder)
+    assert (wrong.code, wrong.judgement["right"]) == (1, False), wrong.run

@@ -1,0 +1,106 @@
+"""What cannot be judged is refused in one line, and what does not compile says so by the compiler's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from judged import judge, refused
+from test_judge import IN_CPP, IN_OPENCL, ITS_CALL, SGEMM
+
+from py_backends import registry
+from py_backends.commands.judge import call
+from py_backends.commands.judge.wrappers import of_device
+from py_backends.conformance.at_hand import has_device
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    made = tmp_path / "mine.cpp"
+    made.write_text(IN_CPP)
+    return made
+
+
+def test_what_is_unknown_is_named(file: Path) -> None:
+    assert "matmul" in refused("matmull", file)
+    assert "none.cpp" in refused("matmul", file.with_name("none.cpp"))
+    assert ".cl, .cpp, .cu and .py" in refused("matmul", file.rename(file.with_suffix(".rs")))
+
+
+def test_a_file_of_several_models_needs_its_name(file: Path) -> None:
+    assert "--backend" in refused("matmul", file)
+    assert ".cu" in refused("matmul", file, "--backend", "cuda")
+
+
+def test_a_missing_head_is_shown_to_be_pasted(tmp_path: Path) -> None:
+    """As the function's parameters and the project's own launch tell it. It is right as it stands."""
+    file = tmp_path / "sgemm.cu"
+    file.write_text(SGEMM)
+    said = refused("matmul", file)
+    found = call.said_in(said[said.index("//") :].split(" (try")[0])
+    parsed = call.parse(found or "", registry.problem("matmul"))
+    assert (parsed.function, parsed.arguments) == ("sgemm_naive", ("m", "n", "k", "1", "a", "b", "0", "c"))
+    assert (parsed.work_items, parsed.cleared) == ("n x m, in groups of 16 x 16", ("c",))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sgemm(a, b",
+        "sgemm(a, b, x)",
+        "sgemm(a, b)",
+        "a = sgemm(a, b, c)",
+        "sgemm(a, b, c), grid many, block 3",
+        "sgemm(a, b, c), block 3",
+        "sgemm(a, b, c, k + 1)",
+    ],
+)
+def test_an_unclear_call_is_one_line(said: str, file: Path) -> None:
+    assert refused("matmul", file, "--backend", "openmp", "--call", said)
+
+
+def test_other_misfits_are_one_line(file: Path) -> None:
+    options = "matmul", file, "--backend", "openmp"
+    assert "float32" in refused(*options, "--dtype", "float64")
+    assert "vecadd" in refused(*options, "--shape", "vecadd=3")
+    assert "nowhere" in refused(*options, "--target", "nowhere")
+    assert "sycl" in refused("matmul", file, "--backend", "sycl")
+    assert "other" in refused(*options, "--call", "other(a, b, c)")
+
+
+@pytest.mark.skipif(has_device("cublas"), reason="it is there")
+def test_a_model_that_this_machine_lacks_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def matmul(a, b, c, m, n, k):\n    pass\n")
+    assert "cublas" in refused("matmul", file, "--backend", "cublas")
+
+
+@pytest.mark.parametrize(
+    ("backend", "name", "text"),
+    [
+        pytest.param("cpp", "mine.cpp", IN_CPP.replace("+= A", "+= Q"), marks=pytest.mark.cpp),
+        pytest.param(
+            "cuda",
+            "mine.cu",
+            f"// py-backends: {ITS_CALL}\n{SGEMM.replace('+= A', '+= Q')}",
+            marks=pytest.mark.cuda,
+        ),
+        pytest.param("opencl", "mine.cl", IN_OPENCL.replace("+= A", "+= Q"), marks=pytest.mark.opencl),
+        pytest.param(
+            "numpy", "mine.py", "import Q\ndef matmul(a, b, c, m, n, k):\n    pass\n", marks=pytest.mark.numpy
+        ),
+    ],
+)
+def test_a_compilers_own_words_are_the_reason(backend: str, name: str, text: str, tmp_path: Path) -> None:
+    answer = judge(tmp_path, name, text, "--backend", backend)
+    assert (answer.code, answer.failing["kind"]) == (1, "prepare"), answer.run
+    assert "Q" in answer.failing["reason"]
+
+
+def test_lines_of_a_source_stay_where_they_are() -> None:
+    text = 'int f() { return 1; }\nvoid g() {\n  h<<<1, 1>>>("}");\n}\n__global__ void h() {}\nint main() {}\n'
+    found = of_device(text)
+    assert found.count("\n") == text.count("\n")
+    assert "int f()" in found
+    assert found.splitlines()[4] == "__device__ void h() {}"
+    assert "main" not in found
