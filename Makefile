@@ -26,7 +26,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # The value, since the name of a folder may have a `$`.
 export PATH := $(VIRTUAL_ENV)/bin:$(value PATH)
 export CMAKE_GENERATOR ?= Ninja
-WORKFLOWS := $(wildcard .github/workflows/*.yml) examples/regression_gate/regression-gate.yml
+WORKFLOWS := $(wildcard .github/workflows/*.yml) $(wildcard examples/*/*.yml)
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
 .PHONY: build build-test build-all compare test test-all benchmarks site wheel lint format clean

@@ -31,6 +31,7 @@ _HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?^\2$", re.DOTALL | re.MULTILINE)
 NOT_RUN = {
     r".*((?<!<)\b([A-Z]{2,}|P|T)\b(?!=)|\bA,B\b).*|.* \.\.\.": "a word in capitals stands for what a reader puts there",
     r".* \./mine\b.*": "a folder of the reader's own",
+    r"py-backends (race|judge( \w+)?)( [\w.]+)?( --size \d+)?": "a file of the reader's own",
     r"py-backends (compare --json|diff --fail-on slower)": "an option is meant, and no file is named",
     r"(\w+=\S+ )*(make|cmake|python -m benchmarks)\b.*": "builds, tests or measures the clone, as .ci/ does",
     r"(\w+=\S+ )*\.ci/.*": "takes a system of its own: .ci/run and .ci/nightly start it",
@@ -43,7 +44,7 @@ NOT_RUN = {
     r"srun .*|.* --launcher 'srun .*|mpirun --bind-to core": "needs Slurm, or begins another command",
     r"python docs/(draw|notebook|blocks|lists)\.py": "writes pages of the clone: the tests of documents hold what "
     "stands there to what it would write",
-    r".*(einsum|axpy|smooth|kernel_steps|kernel_folders).*": "needs the examples, which their own tests run",
+    r".*(einsum|axpy|smooth|kernel_steps|kernel_folders|own_code).*": "needs the examples, which their own tests run",
 }  # fmt: skip
 """Commands, by a pattern for the whole of them, and why no test runs them here."""
 

@@ -47,7 +47,7 @@ CONTENTS = {
         "docs/conformance",
         "docs/mutants",
     ),
-    "Extend": ("docs/write-a-backend", "docs/write-a-kernel", "docs/write-a-kernel-of-steps"),
+    "Extend": ("docs/own-code", "docs/write-a-backend", "docs/write-a-kernel", "docs/write-a-kernel-of-steps"),
     "Develop": (
         "CONTRIBUTING",
         "docs/develop/house",

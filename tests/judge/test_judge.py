@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import CLONE
+from commands import CLONE, run_command
 from judged import judge
 from written_files import made
 
@@ -178,3 +178,11 @@ void saxpy(int n, float s, const float* x, const float* y, float* z) {
     assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
     wrong = judge(tmp_path, "mine.cpp", text.replace("+ y[i]", "- y[i]"), *options, kernel=folder)
     assert (wrong.code, wrong.judgement["right"]) == (1, False), wrong.run
+
+
+@pytest.mark.slow
+@pytest.mark.cuda
+def test_the_example_of_the_page_is_right() -> None:
+    run = run_command("judge", "matmul", CLONE / "examples" / "own_code" / "sgemm.cu")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "right: " in run.stdout

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import run_here
+from commands import CLONE, run_here
 from written_files import made
 
 SCAN = """
@@ -83,3 +83,9 @@ def test_a_file_that_cannot_be_raced_is_one_line(fault: str, tmp_path: Path) -> 
     run = run_here("race", tmp_path / "scan.py", *options, "--budget", "1")
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
     assert words in run.stderr
+
+
+def test_the_example_of_the_page_agrees() -> None:
+    run = run_here("race", CLONE / "examples" / "own_code" / "scan.py", "--size", "10000", "--budget", "2")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "2 rows ran, and all are right" in run.stdout

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from py_backends.commands import _options, _outputs, _run
-from py_backends.limits import LARGEST_SIZE
+from py_backends.limits import LARGEST_SIZE, seconds
 
 HELP = "race the functions of a file against one another, on inputs that it makes"
 DESCRIPTION = (
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     relative = "the largest error, relative to the largest element of an output (default: a bound by itself)"
     parser.add_argument("--tolerance", type=_tolerance, metavar="X", help=relative)
     hung = "time without an answer after which a function counts as hung (default: %(default)g)"
-    parser.add_argument("--patience", type=_options.seconds, metavar="SECONDS", default=30.0, help=hung)
+    parser.add_argument("--patience", type=seconds, metavar="SECONDS", default=30.0, help=hung)
     _options.add(parser, "threads", "budget", *_options.RESULT_FILES, budget=6.0)
 
 
