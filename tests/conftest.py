@@ -10,11 +10,11 @@ import re
 import shutil
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import hypothesis
 import in_turn
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from page_commands import PageRuns, Ran
 
 __all__ = [
+    "after_a_change",
     "at_hand",
     "chromium",
     "found",
@@ -51,6 +52,8 @@ __all__ = [
 # The same examples in every run, so that what fails was changed; and no test looks at the clock.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("repeatable")
+
+AnyTest = TypeVar("AnyTest", bound=Callable[..., Any])
 
 
 LEFT_OUT = {
@@ -70,6 +73,13 @@ def nightly(*values: object) -> Any:
 ALONE = "stamped"
 """The marker of tests that take long and depend on the clone alone: `make test` runs them where something changed. With
 paths, they depend on these and on their own file; such a slow test is left out until one of these has changed."""
+
+
+def after_a_change(*paths: str) -> Callable[[AnyTest], AnyTest]:
+    """Marks slow tests that `make test` runs after a change of these files or folders."""
+    return lambda test: pytest.mark.slow(pytest.mark.stamped(*paths)(test))
+
+
 BROWSER = "browser"
 """The marker of tests that open a page."""
 

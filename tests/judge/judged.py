@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commands import Finished, run_command
+from conftest import after_a_change
+
+OF_JUDGE = after_a_change("py_backends/commands/judge", "py_backends/conformance")
 
 
 class Answer(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from judged import judge
+from judged import OF_JUDGE, judge
 
 RIGHT = "c[...] = a @ b"
 CHEATS = {
@@ -56,6 +56,7 @@ def in_numpy(body: str, before: str = "") -> str:
     return f"{imports}{before}\ndef matmul(a, b, c, m, n, k):\n    {body.strip()}\n"
 
 
+@OF_JUDGE
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_a_cheat_is_seen(cheat: str, tmp_path: Path) -> None:
     answer = judge(tmp_path, "cheat.py", in_numpy(CHEATS[cheat]), "--backend", "numpy", "--shape", "matmul=64")
@@ -67,6 +68,7 @@ def test_a_cheat_is_seen(cheat: str, tmp_path: Path) -> None:
         assert [row["status"] for row in answer.rows] == ["mismatch"]
 
 
+@OF_JUDGE
 @pytest.mark.parametrize("fault", ENDS)
 def test_a_source_that_ends_its_worker_is_judged(fault: str, tmp_path: Path) -> None:
     body, status = ENDS[fault]
@@ -77,7 +79,7 @@ def test_a_source_that_ends_its_worker_is_judged(fault: str, tmp_path: Path) -> 
     assert ("GB of memory" in answer.failing["reason"]) == (fault == "takes all memory")
 
 
-@pytest.mark.slow
+@OF_JUDGE
 @pytest.mark.parametrize("name", ["time", "sys.modules['__main__']"])
 def test_a_source_cannot_put_another_clock_in_place(name: str, tmp_path: Path) -> None:
     """Either it has no effect, or this process's clock tells."""
@@ -92,6 +94,7 @@ def test_a_source_cannot_put_another_clock_in_place(name: str, tmp_path: Path) -
         assert (answer.code, row["status"]) == (1, "impossible")
 
 
+@OF_JUDGE
 @pytest.mark.numba_cpu
 def test_a_library_that_computes_is_said(tmp_path: Path) -> None:
     text = "# py-backends: product(a, b, c)\nimport numpy as np\ndef product(a, b, c):\n    np.dot(a, b, c)\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLONE, run_command
-from judged import judge
+from judged import OF_JUDGE, judge
 from written_files import made
 
 from py_backends.results.report import Report
@@ -94,6 +94,7 @@ def product(x, y):
 BRIEFLY = "--shape", "matmul=64"
 
 
+@OF_JUDGE
 @pytest.mark.cuda
 class TestCuda:
     def test_a_published_form_is_judged_unchanged(self, tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ class TestCuda:
 OURS = {"openmp": ".cpp", "numba_cpu": ".py", "opencl": ".cl"}
 
 
-@pytest.mark.slow
+@OF_JUDGE
 @pytest.mark.parametrize("backend", [pytest.param(each, marks=getattr(pytest.mark, each)) for each in OURS])
 def test_this_projects_form_needs_no_word_more(backend: str, tmp_path: Path) -> None:
     name = f"{backend}{OURS[backend]}"
@@ -137,7 +138,7 @@ def test_this_projects_form_needs_no_word_more(backend: str, tmp_path: Path) -> 
     assert "numpy" in {row["backend"] for row in answer.rows}
 
 
-@pytest.mark.slow
+@OF_JUDGE
 @pytest.mark.parametrize(
     ("backend", "name", "text"),
     [
@@ -153,6 +154,7 @@ def test_a_function_is_called_as_a_comment_says(backend: str, name: str, text: s
     assert "time: " in answer.run.stdout
 
 
+@OF_JUDGE
 @pytest.mark.openmp
 def test_a_folder_is_a_kernel_too_with_real_numbers(tmp_path: Path) -> None:
     problem = """
@@ -180,7 +182,7 @@ void saxpy(int n, float s, const float* x, const float* y, float* z) {
     assert (wrong.code, wrong.judgement["right"]) == (1, False), wrong.run
 
 
-@pytest.mark.slow
+@OF_JUDGE
 @pytest.mark.cuda
 def test_the_example_of_the_page_is_right() -> None:
     run = run_command("judge", "matmul", CLONE / "examples" / "own_code" / "sgemm.cu")

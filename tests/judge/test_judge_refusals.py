@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from judged import judge, refused
+from judged import OF_JUDGE, judge, refused
 from test_judge import IN_CPP, IN_OPENCL, ITS_CALL, SGEMM
 
 from py_backends import registry
@@ -75,6 +75,7 @@ def test_a_model_that_this_machine_lacks_says_why(tmp_path: Path) -> None:
     assert "cublas" in refused("matmul", file, "--backend", "cublas")
 
 
+@OF_JUDGE
 @pytest.mark.parametrize(
     ("backend", "name", "text"),
     [

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import raced_functions as functions
 from commands import run_python
+from conftest import after_a_change
 
 import py_backends as pb
 from py_backends import folders, registry
@@ -21,6 +22,7 @@ from py_backends.results.report import Report
 
 X = np.random.default_rng(1).standard_normal(1000)
 race = partial(pb.race, budget=2.0)
+OF_RACES = after_a_change("py_backends/racing", "py_backends/folders.py")
 
 
 def statuses(report: Report) -> dict[str, str]:
@@ -45,6 +47,7 @@ def test_five_lines_are_a_race(tmp_path: Path) -> None:
     assert "3 rows ran, and all are right." in run.stdout
 
 
+@OF_RACES
 def test_a_function_against_itself(tmp_path: Path) -> None:
     """Nothing is faster or slower, but where the machine says so. Nothing is left of the race, and results are read."""
     before, backends = os.environ.get(folders.VARIABLE), registry.backend_names()
@@ -64,6 +67,7 @@ def test_a_function_against_itself(tmp_path: Path) -> None:
     assert not [package for package in report.machine["packages"] if Path(package).is_absolute()]
 
 
+@OF_RACES
 def test_the_next_race_of_the_same_names_is_another_one() -> None:
     for function, wanted in ((functions.ones, "ok"), (functions.twos, "mismatch")):
         report = race({"right": functions.ones, "mine": function}, (X,), budget=0.5)
@@ -87,6 +91,7 @@ def test_arrays_of_every_kind_in_and_out() -> None:
     assert set(statuses(race(both, (*ARRAYS, 3), tolerance=1e-12)).values()) == {"ok"}
 
 
+@OF_RACES
 def test_a_race_without_an_array_or_with_whole_numbers_alone() -> None:
     report = race({"arange": np.arange, "sum": lambda n: np.cumsum(np.ones(n, int)) - 1}, 1000, budget=1)
     assert set(statuses(report).values()) == {"ok"}
@@ -111,6 +116,7 @@ WRONG = {
 }
 
 
+@OF_RACES
 def test_each_wrong_function_is_one_line_of_its_row() -> None:
     named = {name: getattr(functions, name) for name in WRONG}
     report = race({"numpy": np.cumsum, **named}, X, patience=2)
@@ -125,12 +131,14 @@ def test_each_wrong_function_is_one_line_of_its_row() -> None:
     assert report.exit_code() == 1
 
 
+@OF_RACES
 def test_a_tolerance_takes_the_place_of_the_bound() -> None:
     for tolerance, wanted in ((1e-5, "ok"), (1e-12, "mismatch")):
         raced = race({"numpy": np.cumsum, "mine": functions.in_float32}, X, tolerance=tolerance, budget=0.5)
         assert statuses(raced)["mine()"] == wanted
 
 
+@OF_RACES
 def test_a_reference_judges_the_first_one_too() -> None:
     report = race([functions.in_float32, np.cumsum], X, reference=np.cumsum, budget=0.5)
     assert statuses(report) == {"in_float32()": "mismatch", "cumsum()": "ok"}
@@ -175,6 +183,7 @@ def test_what_is_refused_is_one_line(what: str) -> None:
     assert "\n" not in str(raised.value)
 
 
+@OF_RACES
 @pytest.mark.numba_cpu
 def test_a_function_that_numba_compiles() -> None:
     import numba
@@ -193,6 +202,7 @@ def test_a_function_that_numba_compiles() -> None:
     assert compiled.first_launch is not None
 
 
+@OF_RACES
 @pytest.mark.jax
 def test_a_function_that_jax_compiles() -> None:
     import jax
@@ -202,6 +212,7 @@ def test_a_function_that_jax_compiles() -> None:
     assert statuses(report) == {"numpy()": "ok", "jax()": "ok"}
 
 
+@OF_RACES
 def test_a_file_of_a_kernels_name_is_no_kernel(tmp_path: Path) -> None:
     file = tmp_path / "matmul.py"
     file.write_text("import numpy as np\n\ndef inputs():\n    return np.ones(3)\n\ndef mine(x):\n    return x\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLONE, run_here
+from conftest import after_a_change
 from written_files import made
 
 SCAN = """
@@ -30,6 +31,7 @@ def accumulate(x):
 """
 
 
+@after_a_change("py_backends/racing", "py_backends/commands/race")
 def test_it_prints_a_table_and_writes_results(tmp_path: Path) -> None:
     """Of two races, `diff` tells the functions by their names. No race is resumed."""
     file, old, new = made(tmp_path, {"scan.py": SCAN}) / "scan.py", tmp_path / "old.json", tmp_path / "new.json"
@@ -51,6 +53,7 @@ def test_it_prints_a_table_and_writes_results(tmp_path: Path) -> None:
     assert "was a race" in resumed.stderr
 
 
+@after_a_change("py_backends/racing", "py_backends/commands/race")
 def test_its_reference_judges_all(tmp_path: Path) -> None:
     """A reference that fails ends the race. Of a wrong function the exit code is that of a comparison."""
     file = made(tmp_path, {"scan.py": SCAN + "\ndef reference(x):\n    return np.cumsum(x) + 1\n"}) / "scan.py"

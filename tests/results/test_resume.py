@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command, run_here
+from conftest import after_a_change
 from made_rows import with_work
 from started import started_until
 
@@ -24,7 +25,7 @@ from py_backends.harness.resume import _Asked, _asked, _combined, _sum
 from py_backends.results.ratios import row_ratio
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 
-AFTER_A_CHANGE = pytest.mark.stamped("py_backends/harness/resume.py", "py_backends/commands")
+OF_A_RUN = after_a_change("py_backends/harness/resume.py", "py_backends/commands")
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +48,7 @@ def copy_of(results: Any) -> Any:
     return json.loads(json.dumps(results))
 
 
-@pytest.mark.slow
-@AFTER_A_CHANGE
+@OF_A_RUN
 def test_what_is_missing_runs_and_the_rest_stays(interrupted: Any, tmp_path: Path) -> None:
     """The baseline is finished here, and runs along for the ratios of the other."""
     old = copy_of(interrupted)
@@ -72,8 +72,7 @@ def test_what_is_missing_runs_and_the_rest_stays(interrupted: Any, tmp_path: Pat
     assert f"missing in {path}" in again.stderr
 
 
-@pytest.mark.slow
-@AFTER_A_CHANGE
+@OF_A_RUN
 def test_an_interruption_before_there_was_a_plan(interrupted: Any, tmp_path: Path) -> None:
     """No row yet, and all of them afterwards, in another file where one is named."""
     path, other = saved(interrupted | {"rows": []}, tmp_path / "results.json"), tmp_path / "other.json"
@@ -88,8 +87,7 @@ def test_an_interruption_before_there_was_a_plan(interrupted: Any, tmp_path: Pat
     ]
 
 
-@pytest.mark.slow
-@AFTER_A_CHANGE
+@OF_A_RUN
 def test_interrupted_once_more_nothing_is_lost(interrupted: Any, tmp_path: Path) -> None:
     path = saved(interrupted, tmp_path / "results.json")
     run = started_until("looking for backends", path, options=("compare", "--resume", str(path)))

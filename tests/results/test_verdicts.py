@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from conftest import after_a_change
 
 from py_backends.results.verdicts import (
     FASTER,
@@ -132,8 +133,7 @@ class TestVerdicts:
             assert not {FASTER, SLOWER} & {*judged(baseline / rows)}
 
 
-@pytest.mark.slow
-@pytest.mark.stamped("py_backends/results")
+@after_a_change("py_backends/results")
 class TestTwoRuns:
     """The new run's median over the old run's, by the same verdicts."""
 
