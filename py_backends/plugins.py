@@ -348,7 +348,9 @@ def _check_formats(made: Problem) -> None:
         _check_known(what, chain(*pairs.items()), FORMATS)
     own = {name: made.own_dtype(at) for at, name in enumerate(made.inputs)}
     if None not in own.values():
-        raise WrongRequest("each of its inputs has a dtype of its own, and one has to be without: it has that of a run")
+        raise WrongRequest(
+            "each of its inputs has a dtype of its own, and one has to be without: that has one of its dtypes, by the run"
+        )
     indices = next((name for name, dtype in own.items() if dtype is not None and dtype.kind == "i"), None)
     if indices is not None and not draws_itself:
         raise WrongRequest(f"its input {indices} is of {own[indices]}: draw has to say what it may hold")

@@ -95,7 +95,8 @@ def check_output(output: Array, reference: Reference, rule: str) -> Verdict:
 
     Without a bound every bit must agree, and a NaN must stand where the reference has one. With a bound, an element is
     wrong if `not (error <= bound)`; so a NaN error is wrong. If the reference is NaN or infinite, the output must be
-    the same. If the result may overflow, infinity and NaN pass.
+    the same. If the result may overflow, infinity and NaN pass. So does a number where the reference has overflowed
+    itself, which is of the same format.
     """
     if output.dtype != reference.value.dtype and reference.bound is None:
         raise TypeError(f"an output of {output.dtype} cannot be judged by a reference of {reference.value.dtype}")
@@ -137,7 +138,9 @@ def _block_within_bound(output: Array, value: Array, bound: Array, overflow: Arr
             same = (np.isnan(value) & np.isnan(output)) | (output == value)
         right = np.where(judged, right, same)
     if overflow is not None and overflow.any():
-        excused = overflow & ~(np.isfinite(output) & judged)  # a float64 reference may overflow too
+        excused = overflow & ~np.isfinite(output)
+        if output.dtype == value.dtype:  # the reference may overflow too, where a result in another order does not
+            excused |= overflow & ~judged
         right |= excused
         judged = judged & ~excused
     counted = ratio[judged]

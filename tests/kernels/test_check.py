@@ -247,3 +247,11 @@ def test_a_nan_that_signals_is_as_good_as_any_other() -> None:
     """NumPy warned of it, which ended the suite."""
     quiet, signalling = (np.array([bits], np.uint16).view("bfloat16") for bits in (0x7FC0, 0x7F81))
     assert same_bits(quiet, signalling).all()
+
+
+@pytest.mark.parametrize(("dtype", "passes"), [("float32", False), ("float64", True)])
+def test_beside_a_reference_that_overflows_a_number_is_right_in_its_own_format_alone(dtype: str, passes: bool) -> None:
+    """In another order of summation the result may not overflow. In a narrower format it then does."""
+    reference = Reference(np.array([np.inf]), np.array([1.0]), np.array([True]))
+    assert check_output(np.array([1.0], dtype), reference, "componentwise").check.passed == passes
+    assert check_output(np.array([np.nan], dtype), reference, "componentwise").check.passed
