@@ -349,7 +349,7 @@ def _check_formats(made: Problem) -> None:
     own = {name: made.own_dtype(at) for at, name in enumerate(made.inputs)}
     if None not in own.values():
         raise WrongRequest(
-            "each of its inputs has a dtype of its own, and one has to be without: that has one of its dtypes, by the run"
+            "each of its inputs has a dtype of its own, and one has to be without: a run gives it one of its dtypes"
         )
     indices = next((name for name, dtype in own.items() if dtype is not None and dtype.kind == "i"), None)
     if indices is not None and not draws_itself:
