@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from pathlib import Path
+from threading import Lock
 from types import CodeType, ModuleType
 
 from py_backends.errors import WrongRequest
@@ -29,6 +30,7 @@ _PASSED_OVER = ("__pycache__",)
 BACKENDS = "_backends"
 """Where a folder has backends of its own, as modules. Their names end as a call does, so no other backend has one."""
 CALL = "()"
+_changing = Lock()
 FORGET: list[Callable[[str], None]] = []
 """Called with a kernel whose folder has come, or holds something else now: who knows anything of it lets that go."""
 
@@ -137,11 +139,12 @@ def _checked(path: str | os.PathLike[str]) -> Path:
 
 def add(folder: Folder) -> None:
     """Keep a folder for this process and those that it starts."""
-    lines, line = os.environ.get(VARIABLE, "").splitlines(), _line(folder)
-    kept = [each for each in lines if each != line]
-    os.environ[VARIABLE] = "\n".join([*kept, line])
-    before = _known.get(line)
-    _known[line] = folder
+    line = _line(folder)
+    with _changing:
+        kept = [each for each in os.environ.get(VARIABLE, "").splitlines() if each != line]
+        os.environ[VARIABLE] = "\n".join([*kept, line])
+        before = _known.get(line)
+        _known[line] = folder
     if before is None or before.digest != folder.digest:
         for forget in FORGET:
             forget(folder.kernel)
@@ -150,19 +153,28 @@ def add(folder: Folder) -> None:
 @contextmanager
 def known(folder: Folder) -> Iterator[None]:
     """Within, this process and those that it starts know a folder. Afterwards nothing is left of that."""
-    before, module = os.environ.get(VARIABLE), folder.module
-    add(folder)
     try:
+        add(folder)
         yield
     finally:
-        del os.environ[VARIABLE]
-        if before is not None:
-            os.environ[VARIABLE] = before
-        del _known[_line(folder)]
-        for name in [each for each in sys.modules if each == module or each.startswith(f"{module}.")]:
-            del sys.modules[name]
-        for forget in FORGET:
-            forget(folder.kernel)
+        remove(folder)
+
+
+def remove(folder: Folder) -> None:
+    """Let a folder go, and all that was imported from it."""
+    line = _line(folder)
+    with _changing:
+        left = [each for each in os.environ.get(VARIABLE, "").splitlines() if each != line]
+        os.environ.pop(VARIABLE, None)
+        if left:
+            os.environ[VARIABLE] = "\n".join(left)
+        _known.pop(line, None)
+    for name in [each for each in sys.modules if each == folder.module or each.startswith(f"{folder.module}.")]:
+        del sys.modules[name]
+    for path in [each for each in sys.path_importer_cache if Path(each).is_relative_to(folder.path)]:
+        del sys.path_importer_cache[path]
+    for forget in FORGET:
+        forget(folder.kernel)
 
 
 def every() -> list[Folder]:

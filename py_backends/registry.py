@@ -100,9 +100,11 @@ def kernel_named(name: Any) -> Any:
     """
     if not folders.is_path(name):
         return name
-    folders.add(folders.kernel_at(name))
-    made = next(plugin for plugin in kernel_plugins() if plugin.folder == Path(name).resolve())
+    folder = folders.kernel_at(name)
+    folders.add(folder)
+    made = next(plugin for plugin in kernel_plugins() if plugin.folder == folder.path)
     if made.refusal is not None:
+        folders.remove(folder)
         raise WrongRequest(made.refusal)
     return made.name
 
@@ -354,7 +356,8 @@ def kernels_folder() -> Path:
 
 def _forget(_: str) -> None:
     """Find kernels anew, and the backends that folders bring."""
-    for found in (kernel_plugins, problem, kernel_texts, variant_names, _brought_problem, _backend_plugins):
+    of_kernels = kernel_plugins, problem, kernel_texts, variant_names, _brought_problem
+    for found in (*of_kernels, _backend_plugins, _brought_backend):
         found.cache_clear()
 
 

@@ -60,6 +60,7 @@ class Device(contract.Device):
     def __init__(self, race: Race, name: str, threads: int) -> None:
         self._race, self._name, self._threads = race, name, threads
         self._pending: tuple[list[Output], Any] | None = None
+        self._values: bytes | None = None
         self.note = race.note if name == race.facts.names[0] else None
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
@@ -69,6 +70,7 @@ class Device(contract.Device):
         function = self._race.function(self._name)
         threadpoolctl.threadpool_limits(self._threads)  # of those that are loaded
         takes, race = len(self._race.inputs), self._race
+        self._values = race.packed_values()
 
         def launch(buffers: Sequence[Buffer], _: Sequence[Any]) -> None:
             try:
@@ -111,6 +113,10 @@ class Device(contract.Device):
             judge = self._race.facts.judge
             raise WrongResult(f"{self._name} returns {in_words(answer)}, and {judge} {in_words(right)}")
         right[buffer.at].given(array)[...] = answer[buffer.at]
+        if self._values is not None:
+            before, self._values = self._values, None  # one look is enough, and takes long
+            if self._race.packed_values() != before:
+                raise WrongResult(f"{self._name} changes an input that is no array")
 
     def release(self, buffer: Buffer) -> None:
         if isinstance(buffer, Output):

@@ -21,7 +21,7 @@ from py_backends.racing.form import Form
 from py_backends.stored_inputs import stored_arrays
 from py_backends.system import temporary
 
-VARIANT = "lecture"
+VARIANT = "given"
 _PROBLEM = """from pathlib import Path
 
 from py_backends.racing.problem import problem
@@ -89,6 +89,10 @@ class Race:
             return list(arrays)
         left = iter(arrays)
         return [next(left) if each is None else each.value for each in self._values]
+
+    def packed_values(self) -> bytes | None:
+        """What is no array, as it is now; None where there is none."""
+        return None if self._arrays_alone else travel.packed_values(self._values)
 
     @cached_property
     def _arrays_alone(self) -> bool:

@@ -12,6 +12,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from py_backends import registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import HOT, Progress, checked_settings, run
@@ -21,6 +23,7 @@ from py_backends.racing.folder import VARIANT, Facts, Race, backend_of
 from py_backends.racing.problem import format_of
 from py_backends.results.report import FUNCTIONS, Report
 from py_backends.results.spec import Spec
+from py_backends.system import machine
 from py_backends.wording import shown
 from py_backends.workers.probe import BackendTarget
 from py_backends.workers.process import Worker, WorkerFailed
@@ -32,8 +35,10 @@ _KERNEL, _REFERENCE = "race", "reference"
 _ANSWER = "py_backends.racing.answer"
 _JUDGE = "-judge"
 """Where the function lies that is right, if it does not race: no function has such a name."""
-_NAME = re.compile(r"\w[\w.+ -]{0,60}")
+_NAME = re.compile(r"\w[\w+ -]{0,60}")
 _MOST_ARRAYS = 15
+_OF_ANSWER = 16
+"""Copies of the inputs in float64 that the right answer and its bound take at most: `np.cumsum` takes these."""
 
 
 def race(
@@ -150,9 +155,20 @@ def _prepare(place: Race, facts: Facts, packed: Mapping[str, bytes], tolerance: 
     function, judge = (_JUDGE, _REFERENCE) if _JUDGE in packed else (facts.names[0],) * 2
     place.write(replace(facts, judge=judge), packed)
     asked = {"function": function, "judge": judge, "tolerance": None if tolerance is None else float(tolerance)}
+    _check_memory(place)
     ask("answer", f"{judge} cannot tell what is right", **asked)
     if len(place.inputs) + len(place.outputs) > _MOST_ARRAYS:
         raise WrongRequest(f"a race has at most {_MOST_ARRAYS} arrays in and out")
+
+
+def _check_memory(place: Race) -> None:
+    """Raise WrongRequest, with one line, if this machine has too little memory for the right answer."""
+    needed = _OF_ANSWER * np.dtype(np.float64).itemsize * sum(form.size for form in place.inputs)
+    free = machine.free_memory()
+    if needed > free:
+        raise WrongRequest(
+            f"a race on these inputs needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
+        )
 
 
 def _run(place: Race, settings: dict[str, Any], patience: float, progress: Progress | None) -> Report:
@@ -182,7 +198,7 @@ def _named(functions: Any) -> dict[str, Callable[..., Any]]:
     for name, function in pairs:
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             raise WrongRequest(
-                f"a function is named with letters, digits, spaces and . + -, not {shown(name)}: name it in a dict"
+                f"a function is named with letters, digits, spaces and + -, not {shown(name)}: name it in a dict"
             )
         if name in named:
             raise WrongRequest(f"two functions are named {name}: name them in a dict")

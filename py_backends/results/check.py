@@ -13,6 +13,8 @@ from py_backends.errors import WrongRequest
 from py_backends.results.report import Check
 from py_backends.system.bits import same_bits
 
+_ALL_DIGITS = 17
+"""Of a float64."""
 _BLOCK = 2**16
 """Elements that are judged at a time."""
 
@@ -156,11 +158,15 @@ def first_wrong(right: Array, output: Array, value: Array, digits: int = 9) -> s
     """A sentence: how many elements of an output are wrong, and the first wrong one beside the right value.
 
     right: which elements are right, in the shape of both arrays. At least one is wrong.
-    digits: of both values.
+    digits: of both values; more where these are the same.
     """
     wrong = ~right
     place = ", ".join(map(str, np.argwhere(wrong)[0].tolist()))
+    pair = output[wrong][0], value[wrong][0]
+    found, expected = (f"{each:.{digits}g}" for each in pair)
+    if found == expected:
+        found, expected = (f"{each:.{_ALL_DIGITS}g}" for each in pair)
     return (
         f"{np.count_nonzero(wrong)} of {wrong.size} elements are wrong, the first at [{place}]: "
-        f"{output[wrong][0]:.{digits}g} where {value[wrong][0]:.{digits}g} is right"
+        f"{found} where {expected} is right"
     )

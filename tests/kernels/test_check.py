@@ -249,6 +249,13 @@ def test_a_nan_that_signals_is_as_good_as_any_other() -> None:
     assert same_bits(quiet, signalling).all()
 
 
+def test_two_numbers_that_look_the_same_are_shown_with_more_digits() -> None:
+    output, reference = np.array([1 + 2.0**-50]), Reference(np.array([1.0]), np.array([0.0]))
+    reason = check_output(output, reference, "componentwise").reason
+    assert reason is not None
+    assert "1.0000000000000009 where 1 is right" in reason
+
+
 @pytest.mark.parametrize(("dtype", "passes"), [("float32", False), ("float64", True)])
 def test_beside_a_reference_that_overflows_a_number_is_right_in_its_own_format_alone(dtype: str, passes: bool) -> None:
     """In another order of summation the result may not overflow. In a narrower format it then does."""

@@ -116,6 +116,13 @@ class TestProblem:
             registry.kernel_named(axpy)
             assert (pb.axpy(ones[:1], ones, ones, backend="numpy") == 1 + factor).all()
 
+    def test_one_that_is_refused_leaves_the_others(self, axpy: Path, tmp_path: Path) -> None:
+        registry.kernel_named(axpy)
+        other = made(tmp_path / "other" / "axpy", {"problem.py": PROBLEM})
+        with pytest.raises(WrongRequest, match="bring the same name"):
+            registry.kernel_named(other)
+        assert registry.kernel_named(axpy) == "axpy"
+
     def test_python_takes_paths_too(self, axpy: Path) -> None:
         assert Request(kernels=[axpy]).kernels == ("axpy",)
         alpha, x = np.full(1, 2, np.float32), np.arange(4, dtype=np.float32)

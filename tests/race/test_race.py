@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,25 @@ def test_each_wrong_function_is_one_line_of_its_row() -> None:
 
 
 @OF_RACES
+def test_who_changes_an_input_that_is_no_array_is_wrong() -> None:
+    """The next call would find it sorted already."""
+    named = {"sorted": lambda given: np.array(sorted(given)), "in place": lambda given: np.array(given.sort() or given)}
+    report = race(named, (X.tolist(),), budget=1)
+    assert statuses(report) == {"sorted()": "ok", "in place()": "mismatch"}
+    assert "changes an input that is no array" in (report.rows[1].reason or "")
+
+
+@OF_RACES
+def test_races_in_threads_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(folders.VARIABLE, raising=False)
+    with ThreadPoolExecutor(2) as pool:
+        reports = pool.map(lambda at: race({f"cumsum {at}": np.cumsum}, X, budget=1), range(2))
+        assert [list(statuses(each)) for each in reports] == [["cumsum 0()"], ["cumsum 1()"]]
+    assert folders.VARIABLE not in os.environ
+    assert folders.every() == []
+
+
+@OF_RACES
 def test_a_tolerance_takes_the_place_of_the_bound() -> None:
     for tolerance, wanted in ((1e-5, "ok"), (1e-12, "mismatch")):
         raced = race({"numpy": np.cumsum, "mine": functions.in_float32}, X, tolerance=tolerance, budget=0.5)
@@ -164,6 +184,7 @@ def test_what_cannot_judge_is_one_line(name: str) -> None:
 REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "a name that is taken": ([np.sort, np.sort], X, {}, "two functions are named sort"),
     "no name": ([lambda x: x], X, {}, "name it in a dict"),
+    "a dot in its name": ({"v1.2": np.sort}, X, {}, "letters, digits"),
     "no function": ({"mine": 3}, X, {}, "mine is 3, which is no function"),
     "none at all": ({}, X, {}, "no function to race"),
     "not several": (np.sort, X, {}, "a mapping from names"),
