@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from commands import CLONE, run_here
 
 FOLDER = CLONE / ".github" / "workflows"
 GATE = CLONE / "examples" / "regression_gate" / "regression-gate.yml"
+JUDGE = CLONE / "examples" / "own_code" / "judge.yml"
 FILES = [*sorted(FOLDER.glob("*.yml")), GATE]
 pytestmark = [
     pytest.mark.documents,
@@ -201,3 +203,51 @@ def test_the_nightly_leaves_no_test_out() -> None:
     script = (CLONE / ".ci" / "nightly").read_text(encoding="utf-8")
     whole = r"\$python -m pytest --thorough (--\S+ (\d+ )?)*tests$"
     assert re.search(whole, script, re.MULTILINE)
+
+
+class TestJudge:
+    """The script of the workflow that judges pull requests, with a judge who finds files wrong that are named `bad`."""
+
+    STUB = '#!/bin/sh\necho "judged $2 $3"\ncase "$3" in *bad*) exit 1;; esac\n'
+
+    @pytest.fixture
+    def judged(self, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+        def git(*words: str) -> str:
+            called = [shutil.which("git") or "git", "-c", "user.name=A", "-c", "user.email=a@b"]
+            run = subprocess.run([*called, *words], cwd=clone, check=True, capture_output=True, text=True)
+            return run.stdout.strip()
+
+        def run(base: str | None = None, **files: str) -> subprocess.CompletedProcess[str]:
+            for file in files.values():
+                (clone / file).parent.mkdir(parents=True, exist_ok=True)
+                (clone / file).write_text(f"// {file}")
+            git("add", "--all")
+            git("commit", "-m", "sources")
+            environment = {"RUNNER_TEMP": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+            environment |= {"BASE": base or first, "PATH": os.environ["PATH"]}
+            (script,) = (each["run"] for each in steps(JUDGE) if each.get("shell") == "bash")
+            called = [shutil.which("bash") or "bash", "-eo", "pipefail", "-c", script]
+            return subprocess.run(called, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+
+        stub, clone = tmp_path / "environment" / "bin" / "py-backends", tmp_path / "clone"
+        for folder in (stub.parent, clone):
+            folder.mkdir(parents=True)
+        stub.write_text(self.STUB)
+        stub.chmod(0o755)
+        git("init", "--quiet")
+        git("commit", "--allow-empty", "-m", "first")
+        first = git("rev-parse", "HEAD")
+        return run
+
+    def test_each_source_is_judged_for_the_kernel_of_its_folder(self, judged: Any, tmp_path: Path) -> None:
+        run = judged(one="matmul/ann.cu", two="week 2/dot/eve.cl", other="notes.md")
+        assert (run.returncode, run.stdout) == (0, "judged matmul matmul/ann.cu\njudged dot week 2/dot/eve.cl\n")
+        assert "judged dot" in (tmp_path / "summary").read_text()
+
+    def test_a_wrong_one_fails_and_the_others_are_judged(self, judged: Any) -> None:
+        run = judged(one="matmul/bad.cu", two="matmul/good.cu")
+        assert run.returncode == 1
+        assert "good.cu" in run.stdout
+
+    def test_what_cannot_be_compared_is_no_success(self, judged: Any) -> None:
+        assert judged(base="0" * 40, one="matmul/ann.cu").returncode != 0
