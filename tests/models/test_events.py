@@ -113,7 +113,7 @@ def test_devices_without_events_are_timed_by_the_clock() -> None:
     text = registry.kernel_texts("vecadd", "numpy")["lecture"]
     kernel = OnDevice.of("numpy", targets_of("numpy")[0], text, (1000,), profiled=True)
     assert kernel.run()[1] is None
-    assert _medians([Launched(2.0, None, None)] * 3) == {"kernel": 2.0, "clock": None}
+    assert _medians([Launched(2.0, None, None)] * 3) == {"kernel": 2.0, "clock": None, "together": 6.0}
 
 
 def settled(drains: Sequence[float]) -> RunningRow:
@@ -145,13 +145,13 @@ def test_a_wait_that_does_not_wait_shows_in_every_sample(drains: list[float], st
 
 def test_both_medians_are_over_the_same_launches() -> None:
     launches = [Launched(clock, events, None) for clock, events in ((3.0, 1.0), (5.0, 4.0), (9.0, 2.0))]
-    assert _medians(launches) == {"kernel": 2.0, "clock": 5.0}
+    assert _medians(launches) == {"kernel": 2.0, "clock": 5.0, "together": 17.0}
 
 
 @pytest.mark.parametrize("events", [0.0, -1e-6])
 def test_a_time_that_events_cannot_tell_is_a_nanosecond(events: float) -> None:
     """Nothing can be divided by 0: a whole comparison would end over a row of an empty vector."""
-    assert _medians([Launched(1e-5, events, None)] * 3) == {"kernel": 1e-9, "clock": 1e-5}
+    assert _medians([Launched(1e-5, events, None)] * 3) == {"kernel": 1e-9, "clock": 1e-5, "together": pytest.approx(3e-5)}
 
 
 def test_each_rank_has_medians_of_its_own() -> None:
@@ -162,6 +162,7 @@ def test_each_rank_has_medians_of_its_own() -> None:
     assert _medians(launches) == {
         "kernel": 7e-3,
         "clock": 0.01,
+        "together": pytest.approx(0.03),
         "communicating": 3e-3,
         "bytes_sent": (8, 9),
         "communicating_by_rank": [2e-3, 2e-3],
