@@ -151,7 +151,8 @@ def test_both_medians_are_over_the_same_launches() -> None:
 @pytest.mark.parametrize("events", [0.0, -1e-6])
 def test_a_time_that_events_cannot_tell_is_a_nanosecond(events: float) -> None:
     """Nothing can be divided by 0: a whole comparison would end over a row of an empty vector."""
-    assert _medians([Launched(1e-5, events, None)] * 3) == {"kernel": 1e-9, "clock": 1e-5, "together": pytest.approx(3e-5)}
+    together = pytest.approx(3e-5)
+    assert _medians([Launched(1e-5, events, None)] * 3) == {"kernel": 1e-9, "clock": 1e-5, "together": together}
 
 
 def test_each_rank_has_medians_of_its_own() -> None:
