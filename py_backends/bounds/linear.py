@@ -72,6 +72,8 @@ def scaled(x: Bounded, factor: Bounded) -> Bounded:
     size, most = abs(number), abs(number) + error_of_factor
     power = error_of_factor == 0 and (number == 0 or math.frexp(size)[0] == 0.5)
     before = overflows(x) if size < 1 else x.overflow  # a sum may overflow before it is made smaller
+    if size > 1 and math.isfinite(most):  # and a product before it is added to, or made smaller
+        before = before | ~((x.magnitude + x.error) * most <= x.precision.largest)
     least = rounded_down(number * x.facts.least) if number > 0 and x.facts.least >= 0 else -math.inf
     return Bounded(
         x.precision,
@@ -82,7 +84,7 @@ def scaled(x: Bounded, factor: Bounded) -> Bounded:
         terms=x.terms,
         losses=x.losses * most + (0 if power and (size >= 1 or number == 0) else np.maximum(x.terms, 1.0)),
         overflow=thin_mask(before | spoilt),
-        facts=Facts(product_of_steps(x.facts.step, factor.facts.step), least),
+        facts=Facts(product_of_steps(x.precision.least, x.facts.step, factor.facts.step), least),
     )
 
 
