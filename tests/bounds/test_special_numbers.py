@@ -186,3 +186,27 @@ def test_a_product_of_some_factors_may_overflow_or_underflow() -> None:
     reference = bounded(lambda x, y: np.einsum("i,i,i->i", x, x, y), x, y)
     assert passes(reference, np.nan, 12.0, np.nan, 0.0)
     assert not passes(reference, np.nan, 12.01, np.nan, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_powers_of_zero_of_negative_and_of_infinite_numbers(dtype: Any) -> None:
+    most, least = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    bases = [0, -0.0, 1, -1, 2, -2, -3, 0.5, 1.1, -1.1, most, -most, least, np.inf, -np.inf, np.nan]
+    exponents = [0, -0.0, 1, -1, 2, 3, -2, 0.5, -2.5, 7.3, most, np.inf, -np.inf, np.nan]
+    x, y = (np.array(each, dtype) for each in zip(*product(bases, exponents), strict=True))
+    reference = bounded(np.power, x, y)
+    with np.errstate(all="ignore"):
+        assert check_output(np.power(x, y), reference, "componentwise").reason is None
+        usual = (x > 0) & np.isfinite(y) & (np.abs(y) < 8) & (x < most) & (x > least)
+        assert np.isfinite(reference.bound[usual]).all()
+    some = bounded(np.power, dtype([-2, 0, 1, -3]), dtype([2, 0, np.inf, 0.5]))
+    for wrong in ([-4, 1, 1, np.nan], [4, 0, 1, np.nan], [4, 1, 1.01, np.nan], [4, 1, 1, 1]):
+        assert check_output(dtype(wrong), some, "componentwise").reason
+
+
+def test_a_power_of_what_may_be_zero() -> None:
+    x, y = np.float32([[1.0, 2.0**-24, -1.0]]), np.float32([[2.0], [3.0], [-1.0], [0.5], [0.0]])
+    reference = bounded(lambda x, y: x.sum(axis=1, keepdims=True) ** y, x, y)
+    assert passes(reference, *[[0.0], [2.0**-72], [np.inf], [np.nan], [1.0]])
+    assert not passes(reference, *[[0.1], [0.0], [1.0], [1.0], [1.0]])
+    assert not passes(reference, *[[0.0], [0.0], [1.0], [1.0], [0.0]])
