@@ -93,7 +93,8 @@ def overflows(x: Bounded) -> Array:
     return x.overflow | x.closed().overflow
 
 
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that an argument `axis` means: all of them for None."""
     if axis is None:
         return tuple(range(ndim))
     return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))
@@ -106,11 +107,10 @@ def _total(field: Array, shape: tuple[int, ...], axes: tuple[int, ...], keepdims
 
 
 @rule(np.sum)
-@rule(np.add, method="reduce")
 def total(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Bounded:  # noqa: ARG001  # float64
     """All terms along some dimensions."""
     (a,) = lifted(a)
-    axes = _axes(axis, a.ndim)
+    axes = axes_of(axis, a.ndim)
     added = {name: _total(getattr(a, name), a.shape, axes, keepdims) for name in _ADDED}
     return Bounded(
         a.precision,
@@ -121,11 +121,17 @@ def total(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) ->
     )
 
 
+@rule(np.add, method="reduce")
+def _reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False) -> Bounded:
+    """As np.sum, but for the axis by default, which is the first one."""
+    return total(a, axis, dtype, keepdims)
+
+
 @rule(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Bounded:
     """Closed: what is done with a mean is no further order of its sum."""
     added = total(a, axis, dtype, keepdims)
-    return divided(added, math.prod(a.shape[each] for each in _axes(axis, a.ndim))).closed()
+    return divided(added, math.prod(a.shape[each] for each in axes_of(axis, a.ndim))).closed()
 
 
 def divided(x: Any, count: Any) -> Bounded:
@@ -176,7 +182,7 @@ def _running(a: Any, axis: Any = None, dtype: Any = None) -> Bounded:
 
 @rule(np.add, method="accumulate")
 def _accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Bounded:  # noqa: ARG001  # float64
-    (axis,) = _axes(axis, a.ndim)
+    (axis,) = axes_of(axis, a.ndim)
     return _by_fields(
         a,
         axis,
@@ -188,7 +194,7 @@ def _accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Bounded:  # noqa: A
 
 @rule(np.add, method="reduceat")
 def _reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Bounded:  # noqa: ARG001  # float64
-    (axis,) = _axes(axis, a.ndim)
+    (axis,) = axes_of(axis, a.ndim)
     return _by_fields(
         a,
         axis,
@@ -227,7 +233,7 @@ def _add_at(a: Any, indices: Any, b: Any) -> None:
 
 @rule(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    (axis,) = _axes(axis, a.ndim)
+    (axis,) = axes_of(axis, a.ndim)
     before = (slice(None),) * axis
     for _ in range(n):
         a = subtract(a[(*before, slice(1, None))], a[(*before, slice(None, -1))])

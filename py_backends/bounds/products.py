@@ -213,17 +213,21 @@ def _reciprocal(x: Any) -> Bounded:
 
 
 @rule(np.prod)
-@rule(np.multiply, method="reduce")
 def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:  # noqa: ARG001  # float64
     """Of pairs of neighbours, and of their products; each order of multiplications rounds as often."""
     (a,) = lifted(a)
-    if axis is None:
-        shape = (1,) * a.ndim if keepdims else ()
-        return np.reshape(prod(np.ravel(a), 0), shape)
-    found: Any = np.moveaxis(a, axis, 0)
+    axes = linear.axes_of(axis, a.ndim)
+    found: Any = np.moveaxis(a, axes, range(len(axes)))
+    found = np.reshape(found, (math.prod(found.shape[: len(axes)]), *found.shape[len(axes) :]))
     while len(found) > 1:
         pairs = len(found) // 2
         products = multiply(found[: 2 * pairs : 2], found[1 : 2 * pairs : 2])
         found = np.concatenate([products, found[2 * pairs :]])
     result = found[0] if len(found) else linear.full_like(a, 1.0, shape=found.shape[1:])
-    return np.expand_dims(result, axis) if keepdims else result
+    return np.expand_dims(result, axes) if keepdims else result
+
+
+@rule(np.multiply, method="reduce")
+def _reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Any:
+    """As np.prod, but for the axis by default, which is the first one."""
+    return prod(a, axis, dtype, keepdims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,14 @@ def test_views_share_what_is_assigned_and_others_refuse_it() -> None:
     with pytest.raises(TypeError, match="has views"):
         bounded(of_an_argument, x)
     bounded(lambda x: np.add(x, 0.0).__iadd__(x), x)
+
+
+@pytest.mark.parametrize("name", ["add.reduce", "multiply.reduce", "maximum.reduce", "minimum.reduce", "sum", "prod"])
+@pytest.mark.parametrize("axis", [{}, {"axis": None}, {"axis": (0, 2)}, {"axis": -1}, {"axis": 1, "keepdims": True}])
+def test_the_axis_of_a_reduction_is_that_of_numpy(name: str, axis: dict[str, Any]) -> None:
+    """Methods of universal functions take the first one by default, and functions all of them."""
+    x = RANDOM.reshape(3, 8, 5)
+    function = attrgetter(name)(np)
+    reference = bounded(lambda x: function(x, **axis), x)
+    assert reference.value.shape == np.shape(function(x, **axis))
+    assert check_output(np.asarray(function(x, **axis)), reference, "componentwise").reason is None
