@@ -20,6 +20,7 @@ from py_backends.errors import WrongRequest
 from py_backends.racing import travel
 from py_backends.racing.folder import Race
 from py_backends.racing.form import Form, arrays_of
+from py_backends.results.check import check_outputs
 from py_backends.system.bits import same_bits
 from py_backends.wording import in_one_line
 from py_backends.workers.serve import serve
@@ -90,6 +91,8 @@ def _answered(folder: str, function: str, judge: str, tolerance: float | None) -
         bounds, note = _bounds(lambda *given: right(*race.arguments(given)), arrays, forms, judge)
         exact = zip(pairs, bounds, strict=True)
         references = [bound if form.is_real else Reference(value) for (form, value), bound in exact]
+        if check_outputs([value for _, value in pairs], references, "componentwise").reason:
+            raise WrongRequest(f"what {judge} returns lies outside the bound that comes by itself: {_GIVE}")
     else:
         references = [Reference(value) for _, value in pairs]
     race.write_answer(forms, references, note)
