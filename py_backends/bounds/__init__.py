@@ -26,7 +26,7 @@ from py_backends.bounds.precision import Precision
 from py_backends.bounds.result import judged
 from py_backends.reference import Array, Reference, remark_of_width
 
-__all__ = ["bounded", "stored", "tolerated", "within"]
+__all__ = ["bounded", "by_tolerance", "stored", "tolerated", "within"]
 
 _RULES = (choices, functions, linear, places, powers, products)
 """The modules whose import tells what each function of NumPy does."""
@@ -144,11 +144,19 @@ def tolerated(
         value = np.asarray(array)
         if np.dtype(dtype).kind in "iub":
             return Reference(value.astype(dtype))
-        value = value.astype(np.float64)
-        largest = np.abs(value[np.isfinite(value)]).max(initial=0.0)
-        return Reference(value, np.full(value.shape, tolerance * largest))
+        return by_tolerance(value, tolerance)
 
     return _several(answer, make, results)
+
+
+def by_tolerance(value: Array, tolerance: float, sizes: Array | None = None) -> Reference:
+    """A value with a bound relative to its largest element that is finite.
+
+    sizes: of the elements, where they are not those of the numbers: those of complex ones, which are two numbers each.
+    """
+    wide = value.astype(np.float64)
+    found = np.abs(wide) if sizes is None else sizes
+    return Reference(wide, np.full(wide.shape, tolerance * found[np.isfinite(found)].max(initial=0.0)))
 
 
 def _widest(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.bounds import bounded
+from py_backends.bounds import bounded, by_tolerance
 from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
 from py_backends.racing import travel
@@ -122,10 +122,7 @@ def _sizes(make: Callable[..., Any], size: int | None, file: str) -> list[Any]:
 def _tolerated(form: Form, value: Array, tolerance: float) -> Reference:
     if not form.is_real:
         return Reference(value)
-    wide = value.astype(np.float64)
-    sizes = np.abs(form.given(value).astype(np.complex128 if form.dtype.kind == "c" else np.float64))
-    largest = sizes[np.isfinite(sizes)].max(initial=0.0)
-    return Reference(wide, np.full(wide.shape, tolerance * largest))
+    return by_tolerance(value, tolerance, np.abs(form.given(value)) if form.dtype.kind == "c" else None)
 
 
 def _bounds(
