@@ -40,6 +40,14 @@ def real_number(name: str, value: Any) -> float:
     return number
 
 
+def tolerance(value: Any) -> float:
+    """A tolerance as a float; WrongRequest, with one clear line, where it is no number from 0 to below 1."""
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    if not (real and 0 <= value < 1):
+        raise WrongRequest(f"tolerance must be a number from 0 to below 1, not {shown(value)}")
+    return float(value)
+
+
 def seconds(text: str) -> float:
     """A time above 0, as an option has it. Raises argparse's error for others."""
     try:

@@ -279,6 +279,7 @@ def checked_problem(made: object, name: str) -> Problem:
             raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, and not {' or '.join(among)}")
     _check_kinds(made)
     _check_formats(made)
+    _check_tolerance(made)
     _check_work(made)
     return made
 
@@ -357,6 +358,19 @@ def _check_formats(made: Problem) -> None:
     of_integers = [name for name in made.dtypes if made.reals and made.sum_dtype(np.dtype(name)).kind == "i"]
     if of_integers:
         raise WrongRequest(f"its number {min(made.reals)} is real, and in {of_integers[0]} it computes with integers")
+
+
+def _check_tolerance(made: Problem) -> None:
+    """Check the tolerance: none, one number, or one for each of its dtypes."""
+    given = made.tolerance
+    if given is None:
+        return
+    several = dict(given) if isinstance(given, Mapping) else dict.fromkeys(made.dtypes, given)
+    for dtype in made.dtypes:
+        if dtype not in several:
+            raise WrongRequest(f"its tolerance has none for {dtype}, which is one of its dtypes")
+        if real_number("its tolerance", several[dtype]) < 0:
+            raise WrongRequest(f"its tolerance must be from 0 on, not {_short(several[dtype])}")
 
 
 def _check_known(what: str, names: Iterable[object], formats: Collection[str]) -> None:

@@ -367,8 +367,8 @@ def _of_function(problem: Problem, inputs: Sequence[Array], *numbers: Any) -> Re
         sums = problem.sum_dtype(dtype)
         found = bounds.followed(function, *inputs, numbers=numbers, ulps=problem.ulps, sums=sums, results=results)
     else:
-        given = problem.tolerance if isinstance(problem.tolerance, float) else problem.tolerance[dtype.name]
-        found = bounds.tolerated(function, *inputs, numbers=numbers, tolerance=given, results=results)
+        given = problem.tolerance[dtype.name] if isinstance(problem.tolerance, Mapping) else problem.tolerance
+        found = bounds.tolerated(function, *inputs, numbers=numbers, tolerance=float(given), results=results)
     return found
 
 

@@ -14,7 +14,7 @@ chaotic loops. Then it is refused, infinite or wide, and says so. `Problem.toler
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -26,7 +26,7 @@ from py_backends.bounds.precision import Precision
 from py_backends.bounds.result import judged
 from py_backends.reference import Array, Reference, remark_of_width
 
-__all__ = ["bounded", "stored", "tolerated", "within"]
+__all__ = ["bounded", "by_tolerance", "stored", "tolerated", "within"]
 
 _RULES = (choices, functions, linear, places, powers, products)
 """The modules whose import tells what each function of NumPy does."""
@@ -41,7 +41,7 @@ def bounded(
     sums: Any = None,
     results: Sequence[Any] | None = None,
 ) -> Reference | tuple[Reference, ...]:
-    """The right answer of a function of NumPy, and the bound for kernels in the format of its inputs.
+    """The right answer of a function of NumPy, and the bound for kernels in the format of its arithmetic.
 
     function: of the inputs and then the numbers, in plain NumPy. Arrays of real numbers come as float64 would, with
         their errors; arrays of whole numbers as they are. Where all inputs are whole numbers, it runs in 64 bits, and
@@ -51,7 +51,8 @@ def bounded(
         `py_backends.bounds.functions`; `divide` has 1.
     probable: take errors of sums to be independent, with the mean zero: 6 sqrt(n) of them in place of n. For random
         inputs, most probably (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
-    sums: the dtype of the arithmetic, where it is not that of the inputs.
+    sums: the dtype of the arithmetic. None: the widest of the real inputs and of the real results, as in NumPy. So a
+        kernel that computes in float32 what one input, or a result, has in float64 is wrong.
     results: the dtypes of the results, where they are not that of the arithmetic.
 
     Gives a Reference, or a tuple of them where the function gives several arrays. Warns where a bound is so wide that
@@ -79,7 +80,10 @@ def followed(
     if not real:
         return _several(function(*(each.astype(np.int64) for each in inputs), *numbers), _whole, results)
     of_inputs = min((each.dtype for each in real), key=lambda dtype: dtype.itemsize)
-    precision = Precision.of(of_inputs, np.dtype(sums or of_inputs), probable=probable, ulps=ulps)
+    arithmetic = _widest(each.dtype for each in real) if sums is None else np.dtype(sums)
+    if sums is None and results:
+        arithmetic = _widest([arithmetic, *(each for each in map(np.dtype, results) if each.kind not in "iub")])
+    precision = Precision.of(of_inputs, arithmetic, probable=probable, ulps=ulps)
     answer = traced(function, inputs, numbers, precision)
     return _several(answer, lambda array, dtype: _judged(array, dtype, precision), results)
 
@@ -140,11 +144,25 @@ def tolerated(
         value = np.asarray(array)
         if np.dtype(dtype).kind in "iub":
             return Reference(value.astype(dtype))
-        value = value.astype(np.float64)
-        largest = np.abs(value[np.isfinite(value)]).max(initial=0.0)
-        return Reference(value, np.full(value.shape, tolerance * largest))
+        return by_tolerance(value, tolerance)
 
     return _several(answer, make, results)
+
+
+def by_tolerance(value: Array, tolerance: float, sizes: Array | None = None) -> Reference:
+    """A value with a bound relative to its largest element that is finite.
+
+    sizes: of the elements, where they are not those of the numbers: those of complex ones, which are two numbers each.
+    """
+    wide = value.astype(np.float64)
+    found = np.abs(wide) if sizes is None else sizes
+    return Reference(wide, np.full(wide.shape, tolerance * found[np.isfinite(found)].max(initial=0.0)))
+
+
+def _widest(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
+    """That in which NumPy computes with numbers of all of these; bfloat16 beside another one counts as float32."""
+    first, *others = set(dtypes)
+    return np.result_type(*(np.float32 if each.kind == "V" else each for each in (first, *others))) if others else first
 
 
 def _is_real(array: Array) -> bool:

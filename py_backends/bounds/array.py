@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+import ml_dtypes
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
@@ -180,9 +181,14 @@ class Bounded(Carrier):
         return np.ravel(self).copy()
 
     def astype(self, dtype: Any, **_: Any) -> Any:
-        """The same array in a format of real numbers; whole numbers where no rounding decides them."""
+        """The same array in a format of real numbers, rounded once if that has fewer digits than the arithmetic.
+
+        In one of whole numbers where no rounding decides them.
+        """
+        if np.dtype(dtype).kind in "fV":
+            return _narrowed(self, np.dtype(dtype)) if _is_narrower(dtype, self.dtype) else shared(self)
         if np.dtype(dtype).kind not in "iub":
-            return shared(self)
+            raise TypeError(no_bound(f"the method astype({np.dtype(dtype)}) of arrays"))
         closed = self.closed()
         whole = np.trunc(closed.value)
         if closed.error.any() or closed.overflow.any():
@@ -333,6 +339,28 @@ def _lifted(operand: Any, precision: Precision) -> Bounded:
     facts = Facts(common_step(values), 0.99 * _least(values))
     error = 0.0 if exact.all() else np.where(exact, 0.0, precision.gamma(np.ones(())) * np.abs(values))
     return Bounded(precision, values, error, terms=1.0 if values.any() else 0.0, facts=facts)  # zeros add nothing
+
+
+def _is_narrower(one: Any, other: Any) -> bool:
+    """Whether a format of real numbers has fewer digits than another one, or a smaller range."""
+    first, second = (ml_dtypes.finfo(each) for each in (one, other))  # type: ignore[no-untyped-call]
+    return float(first.eps) > float(second.eps) or float(first.max) < float(second.max)
+
+
+def _narrowed(x: Bounded, dtype: np.dtype[Any]) -> Bounded:
+    """A kernel may store these numbers in a format: each is rounded once, unless it is one of that."""
+    closed, limits = x.closed(), ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    with np.errstate(all="ignore"):
+        reach = sizes_of(closed.value) + closed.error
+        rounded = float(limits.eps) / 2 * reach + float(limits.smallest_subnormal)
+        same = (closed.value.astype(dtype).astype(np.float64) == closed.value) | np.isnan(closed.value)
+        kept = (closed.error == 0) & same
+        error = np.where(kept, 0.0, closed.error + rounded)
+        overflow = closed.overflow | ~(kept | (reach + rounded <= float(limits.max)))
+    least = 0.0 if closed.facts.least >= 0 else -np.inf
+    return Bounded(
+        x.precision, closed.value, error, overflow=thin_mask(overflow), facts=Facts(closed.facts.step, least)
+    )
 
 
 def whole(x: Bounded, name: str) -> Array:

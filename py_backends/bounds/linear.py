@@ -72,6 +72,8 @@ def scaled(x: Bounded, factor: Bounded) -> Bounded:
     size, most = abs(number), abs(number) + error_of_factor
     power = error_of_factor == 0 and (number == 0 or math.frexp(size)[0] == 0.5)
     before = overflows(x) if size < 1 else x.overflow  # a sum may overflow before it is made smaller
+    if size > 1 and math.isfinite(most):  # and a product before it is added to, or made smaller
+        before = before | ~((x.magnitude + x.error) * most <= x.precision.largest)
     least = rounded_down(number * x.facts.least) if number > 0 and x.facts.least >= 0 else -math.inf
     return Bounded(
         x.precision,
@@ -82,7 +84,7 @@ def scaled(x: Bounded, factor: Bounded) -> Bounded:
         terms=x.terms,
         losses=x.losses * most + (0 if power and (size >= 1 or number == 0) else np.maximum(x.terms, 1.0)),
         overflow=thin_mask(before | spoilt),
-        facts=Facts(product_of_steps(x.facts.step, factor.facts.step), least),
+        facts=Facts(product_of_steps(x.precision.least, x.facts.step, factor.facts.step), least),
     )
 
 
@@ -91,7 +93,8 @@ def overflows(x: Bounded) -> Array:
     return x.overflow | x.closed().overflow
 
 
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that an argument `axis` means: all of them for None."""
     if axis is None:
         return tuple(range(ndim))
     return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))
@@ -104,11 +107,10 @@ def _total(field: Array, shape: tuple[int, ...], axes: tuple[int, ...], keepdims
 
 
 @rule(np.sum)
-@rule(np.add, method="reduce")
 def total(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Bounded:  # noqa: ARG001  # float64
     """All terms along some dimensions."""
     (a,) = lifted(a)
-    axes = _axes(axis, a.ndim)
+    axes = axes_of(axis, a.ndim)
     added = {name: _total(getattr(a, name), a.shape, axes, keepdims) for name in _ADDED}
     return Bounded(
         a.precision,
@@ -119,11 +121,17 @@ def total(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) ->
     )
 
 
+@rule(np.add, method="reduce")
+def _reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False) -> Bounded:
+    """As np.sum, but for the axis by default, which is the first one."""
+    return total(a, axis, dtype, keepdims)
+
+
 @rule(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Bounded:
     """Closed: what is done with a mean is no further order of its sum."""
     added = total(a, axis, dtype, keepdims)
-    return divided(added, math.prod(a.shape[each] for each in _axes(axis, a.ndim))).closed()
+    return divided(added, math.prod(a.shape[each] for each in axes_of(axis, a.ndim))).closed()
 
 
 def divided(x: Any, count: Any) -> Bounded:
@@ -174,7 +182,7 @@ def _running(a: Any, axis: Any = None, dtype: Any = None) -> Bounded:
 
 @rule(np.add, method="accumulate")
 def _accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Bounded:  # noqa: ARG001  # float64
-    (axis,) = _axes(axis, a.ndim)
+    (axis,) = axes_of(axis, a.ndim)
     return _by_fields(
         a,
         axis,
@@ -186,7 +194,7 @@ def _accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Bounded:  # noqa: A
 
 @rule(np.add, method="reduceat")
 def _reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Bounded:  # noqa: ARG001  # float64
-    (axis,) = _axes(axis, a.ndim)
+    (axis,) = axes_of(axis, a.ndim)
     return _by_fields(
         a,
         axis,
@@ -225,7 +233,7 @@ def _add_at(a: Any, indices: Any, b: Any) -> None:
 
 @rule(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    (axis,) = _axes(axis, a.ndim)
+    (axis,) = axes_of(axis, a.ndim)
     before = (slice(None),) * axis
     for _ in range(n):
         a = subtract(a[(*before, slice(1, None))], a[(*before, slice(None, -1))])

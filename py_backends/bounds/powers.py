@@ -1,4 +1,4 @@
-"""Powers: whole ones as products, others as exponentials."""
+"""Powers: whole ones as products, others by the errors of exponentials."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from py_backends.bounds import linear, products
-from py_backends.bounds.array import Bounded, lifted, rule
+from py_backends.bounds.array import Bounded, Facts, lifted, no_bound, rule, thin_mask
 from py_backends.bounds.functions import applied
+from py_backends.reference import Array
 
 
 @rule(np.power, np.float_power)
@@ -38,6 +39,60 @@ def _whole_power(x: Any, count: int) -> Any:
 
 
 def _real_power(x: Any, exponent: Any) -> Any:
-    """x^y = e^(y log x), by the rules of these: a library's own power is more accurate."""
-    x, exponent = lifted(x, exponent)
-    return applied(np.exp, products.multiply(exponent, applied(np.log, x)))
+    """NumPy's own, whose errors are those of e^(y log |x|): a library's own power is more accurate."""
+    x, y = (each.closed() for each in lifted(x, exponent))
+    with np.errstate(all="ignore"):
+        value = np.asarray(np.power(x.value, y.value))
+        certain, near_zero = _certain(x, y), np.broadcast_to((x.error > 0) & (np.abs(x.value) <= x.error), value.shape)
+        given = certain | near_zero
+        base = _replaced(x, np.abs(x.value), given)
+        by_rule = applied(np.exp, products.multiply(_replaced(y, y.value, given), applied(np.log, base)))
+        spoilt = by_rule.overflow | (np.isinf(value) & ~given)
+        error = np.where(given, 0.0, by_rule.error)
+        if near_zero.any():
+            of_any, unsure = _of_either_sign(x, y)
+            error = np.where(near_zero & ~certain, of_any, error)
+            spoilt = spoilt | (near_zero & ~certain & unsure)
+        unsure = _unsure(x, y)
+        error, spoilt = np.where(unsure, np.inf, error), spoilt | unsure
+    return Bounded(
+        x.precision,
+        value,
+        error,
+        roundings=by_rule.roundings,
+        losses=by_rule.losses,
+        overflow=thin_mask(spoilt),
+        facts=Facts(0.0, 0.0 if x.facts.least >= 0 else -math.inf),
+    )
+
+
+def _certain(x: Bounded, y: Bounded) -> Array:
+    """Where no logarithm tells what it is: of zero and infinity, to the power of these, and of what is no number.
+
+    Raises TypeError, in one line, where rounding decides whether there is a power at all.
+    """
+    inexact = (y.error > 0) | y.overflow
+    if (inexact & ((x.value - x.error <= 0) & (x.facts.least <= 0))).any():
+        raise TypeError(no_bound("np.power of numbers that may be negative or 0 to a power that was rounded"))
+    usual = (x.value != 0) & np.isfinite(x.value) & np.isfinite(y.value) & ((y.value != 0) | inexact)
+    return np.asarray(~usual & ~((x.value == 0) & (x.error > 0) & np.isfinite(y.value) & (y.value != 0)))
+
+
+def _replaced(x: Bounded, values: Array, given: Array) -> Bounded:
+    """Numbers with 1 in place of those whose powers are given otherwise."""
+    return Bounded(x.precision, np.where(given, 1.0, values), np.where(given, 0.0, x.error))
+
+
+def _of_either_sign(x: Bounded, y: Bounded) -> tuple[Array, Array]:
+    """The error of powers of what may be 0, four times the largest, and where these may be infinite or no numbers."""
+    defined = (y.error == 0) & (y.value > 0) & ((np.rint(y.value) == y.value) | (x.facts.least >= 0))
+    unsure = np.asarray(~defined)
+    return np.where(unsure, np.inf, 4 * np.power(np.abs(x.value) + x.error, np.maximum(y.value, 0.0))), unsure
+
+
+def _unsure(x: Bounded, y: Bounded) -> Array:
+    """Where a factor that overflows, or an infinite exponent beside a base about 1, leaves any power."""
+    about_one = (x.error > 0) & (np.abs(np.abs(x.value) - 1) <= x.error)
+    either_sign = ~np.isfinite(x.value) & (y.error > 0) & (np.abs(y.value) <= y.error)
+    to_zero = (y.value == 0) & (y.error == 0) & ~y.overflow  # which is 1 for all
+    return np.asarray((x.overflow | y.overflow | (~np.isfinite(y.value) & about_one) | either_sign) & ~to_zero)

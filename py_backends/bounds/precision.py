@@ -110,12 +110,15 @@ def common_step(values: Array) -> float:
     return float(np.ldexp((whole & -whole).astype(np.float64), exponents - 53).min(initial=LARGEST_STEP))
 
 
-def product_of_steps(*steps: float) -> float:
-    """A step of the products; 0 where that of a factor is unknown."""
-    product = 1.0
+def product_of_steps(least: float, *steps: float) -> float:
+    """A step of the products; 0 where that of a factor is unknown, or where a product of some may have underflowed.
+
+    least: the smallest number of the format. What a product lost to it, no later factor brings back.
+    """
+    product = smallest = 1.0
     for step in steps:
-        product = min(product * step, LARGEST_STEP)
-    return product
+        product, smallest = min(product * step, LARGEST_STEP), smallest * min(step, 1.0)
+    return product if smallest >= least else 0.0
 
 
 LARGEST_STEP = 2.0**200

@@ -33,6 +33,9 @@ def multilinear(function: Callable[..., Any], *factors: Bounded, terms: Any = No
         value, magnitude = np.asarray(function(*values)), np.asarray(function(*sizes))
         error = _telescoped(function, sizes, errors)
         overflow = _spoilt(function, closed, errors)
+        if len(factors) > 2:  # whose products of some may overflow, and those of all not
+            largest = function(*(np.maximum(size + error, 1.0) for size, error in zip(sizes, errors, strict=True)))
+            overflow = thin_mask(overflow | ~(largest <= closed[0].precision.largest))
     losses = terms * (len(factors) - 1) * _largest_product(closed)
     steps = [each.facts.step for each in closed]
     least = math.prod(each.facts.least for each in closed) if all(each.facts.least >= 0 for each in closed) else -1.0
@@ -45,7 +48,7 @@ def multilinear(function: Callable[..., Any], *factors: Bounded, terms: Any = No
         terms=terms,
         losses=losses,
         overflow=overflow,
-        facts=Facts(product_of_steps(*steps), linear.rounded_down(least)),
+        facts=Facts(product_of_steps(closed[0].precision.least, *steps), linear.rounded_down(least)),
     )
 
 
@@ -70,6 +73,8 @@ def _telescoped(function: Callable[..., Any], sizes: Sequence[Array], errors: Se
 def _spoilt(function: Callable[..., Any], factors: Sequence[Bounded], errors: Sequence[Array]) -> Array:
     """Which results have a factor that may have overflowed, or an infinite one beside one of either sign or zero."""
     spoilt: Any = False
+    others = len(factors) - 1  # whose product may be zero by underflow if one of them is as small as this
+    underflows = factors[0].precision.normal ** (1 / others) if others > 1 else 0.0
     for at, factor in enumerate(factors):
         ones = [np.broadcast_to(1.0, each.shape) for each in factors]
         if factor.overflow.any():
@@ -79,7 +84,8 @@ def _spoilt(function: Callable[..., Any], factors: Sequence[Bounded], errors: Se
             ones[at] = np.isinf(factor.value).astype(np.float64)
             for other, (each, error) in enumerate(zip(factors, errors, strict=True)):
                 if other != at:
-                    unsure = np.broadcast_to((error > 0) & (error >= np.abs(each.value)), each.shape)
+                    nearest = np.abs(each.value) - error
+                    unsure = np.broadcast_to(((error > 0) & (nearest <= 0)) | (nearest < underflows), each.shape)
                     spoilt = spoilt | (function(*ones[:other], unsure.astype(np.float64), *ones[other + 1 :]) > 0)
     return thin_mask(spoilt)
 
@@ -207,17 +213,21 @@ def _reciprocal(x: Any) -> Bounded:
 
 
 @rule(np.prod)
-@rule(np.multiply, method="reduce")
 def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:  # noqa: ARG001  # float64
     """Of pairs of neighbours, and of their products; each order of multiplications rounds as often."""
     (a,) = lifted(a)
-    if axis is None:
-        shape = (1,) * a.ndim if keepdims else ()
-        return np.reshape(prod(np.ravel(a), 0), shape)
-    found: Any = np.moveaxis(a, axis, 0)
+    axes = linear.axes_of(axis, a.ndim)
+    found: Any = np.moveaxis(a, axes, range(len(axes)))
+    found = np.reshape(found, (math.prod(found.shape[: len(axes)]), *found.shape[len(axes) :]))
     while len(found) > 1:
         pairs = len(found) // 2
         products = multiply(found[: 2 * pairs : 2], found[1 : 2 * pairs : 2])
         found = np.concatenate([products, found[2 * pairs :]])
     result = found[0] if len(found) else linear.full_like(a, 1.0, shape=found.shape[1:])
-    return np.expand_dims(result, axis) if keepdims else result
+    return np.expand_dims(result, axes) if keepdims else result
+
+
+@rule(np.multiply, method="reduce")
+def _reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Any:
+    """As np.prod, but for the axis by default, which is the first one."""
+    return prod(a, axis, dtype, keepdims)

@@ -26,7 +26,9 @@ def judged(x: Bounded, dtype: np.dtype[Any]) -> Reference:
         if dtype.itemsize <= x.precision.dtype.itemsize:
             once = _rounded_once(x)
             exact, overflow = exact | once, overflow & ~once
-        bound = np.where(exact, 0.0, np.maximum(error, np.abs(in_format - value)))  # itself within its bound
+        # Itself within its bound. Where that overflows, a number passes only if it is within the error all the same.
+        itself = np.where(overflow & np.isinf(in_format) & x.precision.nearest, 0.0, np.abs(in_format - value))
+        bound = np.where(exact, 0.0, np.maximum(error, itself))
         bound = np.where(np.isnan(bound) | (overflow & ~np.isfinite(bound)), np.inf, bound)
         bound = np.where(np.isfinite(value) | overflow, bound, 0.0)
         value = np.where(exact, in_format, value)

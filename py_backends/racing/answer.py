@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.bounds import bounded
+from py_backends.bounds import bounded, by_tolerance
 from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
 from py_backends.racing import travel
 from py_backends.racing.folder import Race
 from py_backends.racing.form import Form, arrays_of
+from py_backends.results.check import check_outputs
 from py_backends.system.bits import same_bits
 from py_backends.wording import in_one_line
 from py_backends.workers.serve import serve
@@ -90,6 +91,8 @@ def _answered(folder: str, function: str, judge: str, tolerance: float | None) -
         bounds, note = _bounds(lambda *given: right(*race.arguments(given)), arrays, forms, judge)
         exact = zip(pairs, bounds, strict=True)
         references = [bound if form.is_real else Reference(value) for (form, value), bound in exact]
+        if check_outputs([value for _, value in pairs], references, "componentwise").reason:
+            raise WrongRequest(f"what {judge} returns lies outside the bound that comes by itself: {_GIVE}")
     else:
         references = [Reference(value) for _, value in pairs]
     race.write_answer(forms, references, note)
@@ -119,10 +122,7 @@ def _sizes(make: Callable[..., Any], size: int | None, file: str) -> list[Any]:
 def _tolerated(form: Form, value: Array, tolerance: float) -> Reference:
     if not form.is_real:
         return Reference(value)
-    wide = value.astype(np.float64)
-    sizes = np.abs(form.given(value).astype(np.complex128 if form.dtype.kind == "c" else np.float64))
-    largest = sizes[np.isfinite(sizes)].max(initial=0.0)
-    return Reference(wide, np.full(wide.shape, tolerance * largest))
+    return by_tolerance(value, tolerance, np.abs(form.given(value)) if form.dtype.kind == "c" else None)
 
 
 def _bounds(

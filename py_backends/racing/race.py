@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import registry
+from py_backends import limits, registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import HOT, Progress, checked_settings, run
 from py_backends.harness.plan import Plan
@@ -150,11 +150,10 @@ def _answering(place: Race, patience: float) -> Iterator[Ask]:
 
 def _prepare(place: Race, facts: Facts, packed: Mapping[str, bytes], tolerance: float | None, ask: Ask) -> None:
     """Write all that a race needs into its folder, the right answer at last."""
-    if tolerance is not None and not (isinstance(tolerance, Real) and 0 <= tolerance < 1):
-        raise WrongRequest(f"tolerance must be a number from 0 to below 1, not {shown(tolerance)}")
+    given = None if tolerance is None else limits.tolerance(tolerance)
     function, judge = (_JUDGE, _REFERENCE) if _JUDGE in packed else (facts.names[0],) * 2
     place.write(replace(facts, judge=judge), packed)
-    asked = {"function": function, "judge": judge, "tolerance": None if tolerance is None else float(tolerance)}
+    asked = {"function": function, "judge": judge, "tolerance": given}
     _check_memory(place)
     ask("answer", f"{judge} cannot tell what is right", **asked)
     if len(place.inputs) + len(place.outputs) > _MOST_ARRAYS:

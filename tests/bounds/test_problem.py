@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from py_backends.contract import Array, Problem
+from py_backends.errors import WrongRequest
 from py_backends.harness.case import Case
+from py_backends.plugins import checked_problem
 from py_backends.results.check import check_output, references_of
 
 
@@ -88,6 +90,43 @@ def test_a_tolerance_stands_for_a_bound() -> None:
     (reference,) = references_of(Filtered(), [x], (64,), np.dtype(np.float32))
     assert reference.bound == pytest.approx(1e-5 * np.abs(x).max(), rel=1e-6)
     assert check_output(x, reference, "componentwise").reason is None
+
+
+@pytest.mark.parametrize("tolerance", [0, 0.0, np.float32(0), {"float32": 0, "float64": 1}])
+def test_any_real_number_is_a_tolerance(tolerance: Any) -> None:
+    class Doubled(Problem):
+        name, signature = "doubled", "(n)->(n)"
+
+        @staticmethod
+        def function(x):
+            return x + x
+
+    Doubled.tolerance = tolerance
+    (x,) = drawn((64,))
+    (reference,) = references_of(checked_problem(Doubled(), "doubled"), [x], (64,), np.dtype(np.float32))
+    assert not reference.bound.any()
+    assert check_output(x + x, reference, "componentwise").reason is None
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "message"),
+    [
+        ("1e-5", "its tolerance must be a finite number, not '1e-5'"),
+        (True, "its tolerance must be a finite number, not True"),
+        (-1e-5, "its tolerance must be from 0 on, not -1e-05"),
+        (float("nan"), "its tolerance must be a finite number, not nan"),
+        ({"float32": float("inf"), "float64": 0}, "its tolerance must be a finite number, not inf"),
+        ({"float32": 1e-5}, "its tolerance has none for float64, which is one of its dtypes"),
+        ([1e-5], r"its tolerance must be a finite number, not \[1e-05\]"),
+    ],
+)
+def test_what_is_no_tolerance_is_refused_in_one_line(tolerance: Any, message: str) -> None:
+    class Wrong(Filtered):
+        name = "wrong"
+
+    Wrong.tolerance = tolerance
+    with pytest.raises(WrongRequest, match=message):
+        checked_problem(Wrong(), "wrong")
 
 
 def test_a_problem_has_one_of_both() -> None:

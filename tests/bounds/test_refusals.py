@@ -35,6 +35,10 @@ def added(x: Any) -> Any:
         (np.linalg.inv, r"np.linalg.inv has no bound"),
         (lambda x: x % 2, r"np.remainder has no bound"),
         (np.gradient, r"np.gradient has no bound"),
+        (
+            lambda x: x ** (x[0] * x[1]),
+            r"np.power of numbers that may be negative or 0 to a power that was rounded has",
+        ),
         (lambda x: np.sum(x, where=x > 0), r"np.sum with where has no bound"),
         (lambda x: np.pad(x, 1, "mean"), r"np.pad with mode 'mean'.* has no bound"),
         (lambda x: x.tofile("x"), r"the method tofile of arrays has no bound"),

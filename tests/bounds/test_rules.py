@@ -81,6 +81,8 @@ RULES = {
     "hypot": (np.hypot, (TWO, OTHER)),
     "logaddexp": (np.logaddexp, (TWO, OTHER)),
     "a real power": (lambda x: x**1.5, (OTHER,)),
+    "powers": (np.power, (OTHER, spread([1.5, -2.0], [0.5, 0.25]))),
+    "powers of what may be negative": (lambda x: x ** np.array([3.0, 2.0]), (spread([-2.0, 0.5], [0.25, 1.0]),)),
     "abs": (np.abs, (TWO,)),
     "maximum": (np.maximum, (TWO, OTHER)),
     "minimum": (np.minimum, (TWO, OTHER)),
@@ -103,7 +105,21 @@ RULES = {
     "pad": (lambda x: np.pad(x, 1), (TWO,)),
     "roll": (lambda x: np.roll(x, 1), (TWO,)),
 }
-LOOSE = {"an even power", "sin", "cos", "sign", "var", "std", "average", "a real power", "norm", "sort", "median"} | {
+LOOSE = {
+    "powers of what may be negative",
+    "an even power",
+    "sin",
+    "cos",
+    "sign",
+    "var",
+    "std",
+    "average",
+    "a real power",
+    "powers",
+    "norm",
+    "sort",
+    "median",
+} | {
     *(
         "tanh",
         "arctan",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from py_backends.bounds import bounded
-from py_backends.results.check import check_output
+from py_backends.results.check import _check_answer, check_output
 
 pytestmark = pytest.mark.filterwarnings("ignore:the bound is")
 HUGE, TINY = np.float32(3e38), np.float32(1e-42)
@@ -120,3 +122,91 @@ def test_infinity_times_a_number_that_may_be_zero() -> None:
     x = np.float32([1.0, 2.0**-30, -1.0])
     reference = bounded(lambda x, y: x.sum() * y, x, np.float32([np.inf, 1.0]))
     assert passes(reference, np.nan, 0.0)
+
+
+FORMATS_OF_NUMPY = [np.dtype(each) for each in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+BY_POWERS_OF_TWO = {
+    "2x + y": lambda x, y: 2 * x + y,
+    "x - 2y": lambda x, y: x - 2 * y,
+    "2x - x": lambda x, _: 2 * x - x,
+    "2x + 2y": lambda x, y: 2 * x + 2 * y,
+    "8x / 8": lambda x, _: x * 8 / 8,
+    "x / 2 * 2": lambda x, _: x * 0.5 * 2,
+    "x / 4 + y": lambda x, y: x * 0.25 + y,
+    "4 (x / 4 + y / 4)": lambda x, y: (x / 4 + y / 4) * 4,
+    "2xy": lambda x, y: x * y * 2,
+    "2 (x + y)": lambda x, y: 2 * (x + y),
+}
+
+
+@pytest.mark.parametrize("dtype", FORMATS_OF_NUMPY, ids=str)
+@pytest.mark.parametrize("name", BY_POWERS_OF_TWO)
+def test_a_factor_that_rounds_nothing_may_overflow_or_underflow(name: str, dtype: np.dtype[Any]) -> None:
+    """At the largest and the smallest numbers, with each operation rounded, and with the last one alone."""
+    limits = ml_dtypes.finfo(dtype)
+    most, normal, least = (float(each) for each in (limits.max, limits.smallest_normal, limits.smallest_subnormal))
+    numbers = [
+        0,
+        -0.0,
+        1,
+        1 / 3,
+        most,
+        -most,
+        most / 2,
+        0.75 * most,
+        normal,
+        -1.5 * normal,
+        least,
+        3 * least,
+        -5 * least,
+    ]
+    x, y = (np.array(each).astype(dtype) for each in zip(*product([*numbers, np.inf, np.nan], repeat=2), strict=True))
+    function = BY_POWERS_OF_TWO[name]
+    reference = bounded(function, x, y)
+    with np.errstate(all="ignore"):
+        results = [function(x, y)]
+        if dtype != np.float64:
+            results.append(function(x.astype(float), y.astype(float)))
+        for result in results:
+            assert check_output(result.astype(dtype), reference, "componentwise").reason is None
+    _check_answer(reference, dtype)
+
+
+def test_where_the_result_overflows_no_finite_number_is_right() -> None:
+    x, y = np.float32([HUGE, HUGE]), np.float32([HUGE, 1.0])
+    for function in (lambda x, _: 2 * x, lambda x, y: x + x + x * y, lambda x, y: 2 * x + y):
+        reference = bounded(function, x, y)
+        assert passes(reference, np.inf, np.inf)
+        assert not passes(reference, 1.0, np.inf)
+        assert not passes(reference, np.inf, -3e38)
+
+
+def test_a_product_of_some_factors_may_overflow_or_underflow() -> None:
+    x, y = np.float32([HUGE, 2.0, 1e-30, 1e-30]), np.float32([0.0, 3.0, np.inf, 1e30])
+    reference = bounded(lambda x, y: np.einsum("i,i,i->i", x, x, y), x, y)
+    assert passes(reference, np.nan, 12.0, np.nan, 0.0)
+    assert not passes(reference, np.nan, 12.01, np.nan, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_powers_of_zero_of_negative_and_of_infinite_numbers(dtype: Any) -> None:
+    most, least = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    bases = [0, -0.0, 1, -1, 2, -2, -3, 0.5, 1.1, -1.1, most, -most, least, np.inf, -np.inf, np.nan]
+    exponents = [0, -0.0, 1, -1, 2, 3, -2, 0.5, -2.5, 7.3, most, np.inf, -np.inf, np.nan]
+    x, y = (np.array(each, dtype) for each in zip(*product(bases, exponents), strict=True))
+    reference = bounded(np.power, x, y)
+    with np.errstate(all="ignore"):
+        assert check_output(np.power(x, y), reference, "componentwise").reason is None
+        usual = (x > 0) & np.isfinite(y) & (np.abs(y) < 8) & (x < most) & (x > least)
+        assert np.isfinite(reference.bound[usual]).all()
+    some = bounded(np.power, dtype([-2, 0, 1, -3]), dtype([2, 0, np.inf, 0.5]))
+    for wrong in ([-4, 1, 1, np.nan], [4, 0, 1, np.nan], [4, 1, 1.01, np.nan], [4, 1, 1, 1]):
+        assert check_output(dtype(wrong), some, "componentwise").reason
+
+
+def test_a_power_of_what_may_be_zero() -> None:
+    x, y = np.float32([[1.0, 2.0**-24, -1.0]]), np.float32([[2.0], [3.0], [-1.0], [0.5], [0.0]])
+    reference = bounded(lambda x, y: x.sum(axis=1, keepdims=True) ** y, x, y)
+    assert passes(reference, *[[0.0], [2.0**-72], [np.inf], [np.nan], [1.0]])
+    assert not passes(reference, *[[0.1], [0.0], [1.0], [1.0], [1.0]])
+    assert not passes(reference, *[[0.0], [0.0], [1.0], [1.0], [0.0]])

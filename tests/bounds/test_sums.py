@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import permutations
+from operator import attrgetter
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -152,3 +154,41 @@ def test_views_share_what_is_assigned_and_others_refuse_it() -> None:
     with pytest.raises(TypeError, match="has views"):
         bounded(of_an_argument, x)
     bounded(lambda x: np.add(x, 0.0).__iadd__(x), x)
+
+
+@pytest.mark.parametrize("name", ["add.reduce", "multiply.reduce", "maximum.reduce", "minimum.reduce", "sum", "prod"])
+@pytest.mark.parametrize("axis", [{}, {"axis": None}, {"axis": (0, 2)}, {"axis": -1}, {"axis": 1, "keepdims": True}])
+def test_the_axis_of_a_reduction_is_that_of_numpy(name: str, axis: dict[str, Any]) -> None:
+    """Methods of universal functions take the first one by default, and functions all of them."""
+    x = RANDOM.reshape(3, 8, 5)
+    function = attrgetter(name)(np)
+    reference = bounded(lambda x: function(x, **axis), x)
+    assert reference.value.shape == np.shape(function(x, **axis))
+    assert check_output(np.asarray(function(x, **axis)), reference, "componentwise").reason is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_a_narrower_format_rounds_once(dtype: Any) -> None:
+    limits = ml_dtypes.finfo(dtype)
+    x = np.concatenate([RANDOM[0].astype(float), [1.0, 1e300, float(limits.smallest_subnormal) / 3, np.inf, np.nan]])
+    reference = bounded(lambda x: x.astype(dtype), x, results=[np.float64])
+    with np.errstate(all="ignore"):
+        right = x.astype(dtype).astype(np.float64)
+    assert check_output(right, reference, "componentwise").reason is None
+    assert check_output(x, reference, "componentwise").reason is None, "a kernel that does not round"
+    assert reference.bound[40] == 0, "a number of the format"
+    assert (reference.bound[:40] <= float(limits.eps) * np.abs(x[:40])).all()
+    assert (bounded(lambda x: x.astype(np.float64), x).bound == 0).all()
+
+
+def test_the_arithmetic_is_that_of_the_widest_input_or_result() -> None:
+    wide = np.random.default_rng(2).standard_normal(40)
+    narrow = wide.astype(np.float32)
+    for inputs, results in (((wide, narrow), [np.float64]), ((narrow, narrow), [np.float64]), ((wide, narrow), None)):
+        reference = bounded(lambda x, y: x * y + x, *inputs, results=results)
+        assert check_output(inputs[0].astype(float) * narrow + inputs[0], reference, "componentwise").reason is None
+        assert check_output((narrow * narrow + narrow).astype(float), reference, "componentwise").reason
+    reference = bounded(lambda x, y: x * y + x, wide, narrow, sums=np.float32)
+    assert check_output(narrow * narrow + narrow, reference, "componentwise").reason is None
+    half, brain = wide.astype(np.float16), wide.astype(ml_dtypes.bfloat16)
+    assert (bounded(lambda x, y: x + y, half, brain, results=[np.float32]).bound < 1e-6).all()

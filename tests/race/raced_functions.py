@@ -60,6 +60,18 @@ def prints_for_ever(x: Array) -> Array:
         print("still here")
 
 
+def sums_in_float32(x: Array) -> Array:
+    return np.cumsum(x, dtype=np.float32).astype(x.dtype)
+
+
+def weighted(x: Array, weights: Array) -> Array:
+    return x * weights
+
+
+def weighted_in_float32(x: Array, weights: Array) -> Array:
+    return (x.astype(np.float32) * weights.astype(np.float32)).astype(np.float64)
+
+
 def unbounded(x: Array) -> Array:
     return x % 2
 

@@ -164,12 +164,25 @@ def test_a_reference_judges_the_first_one_too() -> None:
     assert statuses(report) == {"in_float32()": "mismatch", "cumsum()": "ok"}
 
 
+@OF_RACES
+def test_a_function_in_fewer_digits_than_an_input_is_wrong() -> None:
+    both = {"mine": functions.weighted, "narrow": functions.weighted_in_float32}
+    assert statuses(race(both, (X, X.astype(np.float32)), budget=0.5)) == {"mine()": "ok", "narrow()": "mismatch"}
+
+
+@OF_RACES
+def test_the_first_function_may_round_to_fewer_digits() -> None:
+    both = {"one": lambda x: x.astype(np.float32) * 3, "other": lambda x: (x * 3).astype(np.float32)}
+    assert set(statuses(race(both, X, budget=0.5)).values()) == {"ok"}
+
+
 CANNOT_JUDGE = {
     "raises": "cannot tell what is right: RuntimeError: no such luck",
     "ends_the_process": "exited with code 3",
     "never_ends": "no answer to 'answer' within 2 s",
     "changes_its_input": "changes an input",
     "nothing": "an array of object",
+    "sums_in_float32": "what sums_in_float32 returns lies outside the bound that comes by itself: give a tolerance",
     "unbounded": r"the bounds cannot follow unbounded \(np.remainder has no bound here\): give a tolerance",
 }
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from py_backends.commands import _options, _outputs, _run
-from py_backends.limits import LARGEST_SIZE, seconds
+from py_backends.limits import LARGEST_SIZE, seconds, tolerance
 
 HELP = "race the functions of a file against one another, on inputs that it makes"
 DESCRIPTION = (
@@ -43,9 +43,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _tolerance(text: str) -> float:
     try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found < 1:
-        raise argparse.ArgumentTypeError(f"takes a number from 0 to below 1, not {text!r}")
-    return found
+        return tolerance(float(text))
+    except ValueError:  # WrongRequest is one too
+        raise argparse.ArgumentTypeError(f"takes a number from 0 to below 1, not {text!r}") from None
