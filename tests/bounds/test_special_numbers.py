@@ -204,6 +204,19 @@ def test_powers_of_zero_of_negative_and_of_infinite_numbers(dtype: Any) -> None:
         assert check_output(dtype(wrong), some, "componentwise").reason
 
 
+def test_a_power_that_is_a_rounded_constant() -> None:
+    """No whole number is near it, so that zero and negative numbers have one power."""
+    x = np.float32([0.0, -1.0, 2.0, 1e-3])
+    gamma = bounded(lambda x: np.maximum(x, 0) ** (1 / 2.2), x)
+    assert passes(gamma, *np.maximum(x, 0) ** np.float32(1 / 2.2))
+    assert (gamma.bound < 1e-5).all()
+    reference = bounded(lambda x: x**0.1, x)
+    assert passes(reference, 0, np.nan, *x[2:] ** np.float32(0.1))
+    assert not passes(reference, 0, 1, *x[2:] ** np.float32(0.1))
+    sums = bounded(lambda x: ((x + 1e-3) * (x + 1e-3)) ** 0.1, x)
+    assert np.isfinite(sums.bound).all()
+
+
 def test_a_power_of_what_may_be_zero() -> None:
     x, y = np.float32([[1.0, 2.0**-24, -1.0]]), np.float32([[2.0], [3.0], [-1.0], [0.5], [0.0]])
     reference = bounded(lambda x, y: x.sum(axis=1, keepdims=True) ** y, x, y)
