@@ -43,6 +43,13 @@ def test_partial_sums_may_overflow() -> None:
     assert bounded(lambda x: x.sum() / 4, np.float32([HUGE, HUGE])).overflow.all(), "before it is divided"
 
 
+def test_what_overflows_on_its_way_may_end_as_a_finite_number() -> None:
+    """The sum is 3e38, of which e^x is infinite; -infinity in float32, from left to right, of which e^x is 0."""
+    reference = bounded(lambda x: np.expm1(x.sum()), np.float32([-HUGE, -HUGE, HUGE, HUGE, HUGE]))
+    for result in (-1.0, np.inf, np.nan):
+        assert check_output(np.asarray(result, np.float32), reference, "componentwise").reason is None
+
+
 def test_a_square_that_overflows_spoils_its_reciprocal() -> None:
     x = np.float32([1e25, 2.0])
     reference = bounded(lambda x: 1 / (x * x), x)
