@@ -186,7 +186,7 @@ class Bounded(Carrier):
         In one of whole numbers where no rounding decides them.
         """
         if np.dtype(dtype).kind in "fV":
-            return _narrowed(self, np.dtype(dtype)) if _is_narrower(dtype, self.dtype) else shared(self)
+            return _narrowed(self, np.dtype(dtype)) if _is_narrower(np.dtype(dtype), self.dtype) else shared(self)
         if np.dtype(dtype).kind not in "iub":
             raise TypeError(no_bound(f"the method astype({np.dtype(dtype)}) of arrays"))
         closed = self.closed()
@@ -341,7 +341,7 @@ def _lifted(operand: Any, precision: Precision) -> Bounded:
     return Bounded(precision, values, error, terms=1.0 if values.any() else 0.0, facts=facts)  # zeros add nothing
 
 
-def _is_narrower(one: Any, other: Any) -> bool:
+def _is_narrower(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
     """Whether a format of real numbers has fewer digits than another one, or a smaller range."""
     first, second = (ml_dtypes.finfo(each) for each in (one, other))  # type: ignore[no-untyped-call]
     return float(first.eps) > float(second.eps) or float(first.max) < float(second.max)

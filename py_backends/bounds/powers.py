@@ -59,7 +59,7 @@ def _real_power(x: Any, exponent: Any) -> Any:
         x.precision,
         value,
         error,
-        roundings=by_rule.roundings,
+        roundings=np.maximum(by_rule.roundings, 2 * x.precision.ulps.get("power", 4.0)),
         losses=by_rule.losses,
         overflow=thin_mask(spoilt),
         facts=Facts(0.0, 0.0 if x.facts.least >= 0 else -math.inf),
@@ -72,7 +72,11 @@ def _certain(x: Bounded, y: Bounded) -> Array:
     Raises TypeError, in one line, where rounding decides whether there is a power at all.
     """
     inexact = (y.error > 0) | y.overflow
-    if (inexact & ((x.value - x.error <= 0) & (x.facts.least <= 0))).any():
+    may_be_whole = y.overflow | (np.floor(y.value + y.error) >= np.ceil(y.value - y.error))
+    negative = (x.value - x.error < 0) & (x.facts.least < 0)
+    zero = (np.abs(x.value) <= x.error) & (x.facts.least <= 0)
+    either_sign = y.overflow | (np.abs(y.value) <= y.error)
+    if (inexact & ((negative & may_be_whole) | (zero & either_sign))).any():
         raise TypeError(no_bound("np.power of numbers that may be negative or 0 to a power that was rounded"))
     usual = (x.value != 0) & np.isfinite(x.value) & np.isfinite(y.value) & ((y.value != 0) | inexact)
     return np.asarray(~usual & ~((x.value == 0) & (x.error > 0) & np.isfinite(y.value) & (y.value != 0)))
@@ -85,9 +89,11 @@ def _replaced(x: Bounded, values: Array, given: Array) -> Bounded:
 
 def _of_either_sign(x: Bounded, y: Bounded) -> tuple[Array, Array]:
     """The error of powers of what may be 0, four times the largest, and where these may be infinite or no numbers."""
-    defined = (y.error == 0) & (y.value > 0) & ((np.rint(y.value) == y.value) | (x.facts.least >= 0))
-    unsure = np.asarray(~defined)
-    return np.where(unsure, np.inf, 4 * np.power(np.abs(x.value) + x.error, np.maximum(y.value, 0.0))), unsure
+    whole = (y.error == 0) & (np.rint(y.value) == y.value)
+    unsure = np.asarray(~((y.value - y.error > 0) & (whole | (x.facts.least >= 0))))
+    reach = np.abs(x.value) + x.error
+    most = np.maximum(np.power(reach, y.value - y.error), np.power(reach, y.value + y.error))
+    return np.where(unsure, np.inf, 4 * most), unsure
 
 
 def _unsure(x: Bounded, y: Bounded) -> Array:

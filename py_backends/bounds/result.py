@@ -32,6 +32,8 @@ def judged(x: Bounded, dtype: np.dtype[Any]) -> Reference:
         bound = np.where(np.isnan(bound) | (overflow & ~np.isfinite(bound)), np.inf, bound)
         bound = np.where(np.isfinite(value) | overflow, bound, 0.0)
         value = np.where(exact, in_format, value)
+        if dtype != np.float64:  # whose infinite values excuse finite numbers as they are
+            value = np.where(overflow & np.isinf(error) & ~np.isfinite(value), 0.0, value)  # where any number is right
     return Reference(value, bound, overflow if overflow.any() else None)
 
 

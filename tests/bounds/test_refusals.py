@@ -36,7 +36,7 @@ def added(x: Any) -> Any:
         (lambda x: x % 2, r"np.remainder has no bound"),
         (np.gradient, r"np.gradient has no bound"),
         (
-            lambda x: x ** (x[0] * x[1]),
+            lambda x: x ** (1 + x[0] * x[1] - x[0] * x[1]),
             r"np.power of numbers that may be negative or 0 to a power that was rounded has",
         ),
         (lambda x: np.sum(x, where=x > 0), r"np.sum with where has no bound"),

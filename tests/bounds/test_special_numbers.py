@@ -43,6 +43,13 @@ def test_partial_sums_may_overflow() -> None:
     assert bounded(lambda x: x.sum() / 4, np.float32([HUGE, HUGE])).overflow.all(), "before it is divided"
 
 
+def test_what_overflows_on_its_way_may_end_as_a_finite_number() -> None:
+    """The sum is 3e38, of which e^x is infinite; -infinity in float32, from left to right, of which e^x is 0."""
+    reference = bounded(lambda x: np.expm1(x.sum()), np.float32([-HUGE, -HUGE, HUGE, HUGE, HUGE]))
+    for result in (-1.0, np.inf, np.nan):
+        assert check_output(np.asarray(result, np.float32), reference, "componentwise").reason is None
+
+
 def test_a_square_that_overflows_spoils_its_reciprocal() -> None:
     x = np.float32([1e25, 2.0])
     reference = bounded(lambda x: 1 / (x * x), x)
@@ -202,6 +209,19 @@ def test_powers_of_zero_of_negative_and_of_infinite_numbers(dtype: Any) -> None:
     some = bounded(np.power, dtype([-2, 0, 1, -3]), dtype([2, 0, np.inf, 0.5]))
     for wrong in ([-4, 1, 1, np.nan], [4, 0, 1, np.nan], [4, 1, 1.01, np.nan], [4, 1, 1, 1]):
         assert check_output(dtype(wrong), some, "componentwise").reason
+
+
+def test_a_power_that_is_a_rounded_constant() -> None:
+    """No whole number is near it, so that zero and negative numbers have one power."""
+    x = np.float32([0.0, -1.0, 2.0, 1e-3])
+    gamma = bounded(lambda x: np.maximum(x, 0) ** (1 / 2.2), x)
+    assert passes(gamma, *np.maximum(x, 0) ** np.float32(1 / 2.2))
+    assert (gamma.bound < 1e-5).all()
+    reference = bounded(lambda x: x**0.1, x)
+    assert passes(reference, 0, np.nan, *x[2:] ** np.float32(0.1))
+    assert not passes(reference, 0, 1, *x[2:] ** np.float32(0.1))
+    sums = bounded(lambda x: ((x + 1e-3) * (x + 1e-3)) ** 0.1, x)
+    assert np.isfinite(sums.bound).all()
 
 
 def test_a_power_of_what_may_be_zero() -> None:
