@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from judged import OF_JUDGE, judge
 
-from py_backends.commands.judge import clock
+from py_backends.commands.judge import clock, watchdog
 from py_backends.contract import Reference
 from py_backends.results.nearly_right import leave_nearly_right
+from py_backends.system import machine
 
 RIGHT = "c[...] = a @ b"
 CHEATS = {
@@ -121,6 +122,13 @@ def test_a_source_that_leaves_the_result_that_it_finds_is_seen(sizes: str, kind:
     answer = judge(tmp_path, "cheat.py", text, "--backend", "numpy", "--shape", "matmul=64")
     assert (answer.code, answer.failing["kind"]) == (1, kind), answer.run
     assert "where" in answer.failing["reason"]
+
+
+def test_a_worker_may_take_half_of_what_this_process_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container, that is less than half of the machine's."""
+    monkeypatch.setattr(machine, "free_memory", lambda: 3_000_000_000)
+    assert watchdog.limit(None) == 1.5e9
+    assert watchdog.limit(2) == 2e9
 
 
 class Clock:

@@ -13,7 +13,7 @@ from py_backends import registry
 from py_backends.commands.judge import clock, remarks, trying
 from py_backends.commands.judge.source import Added, Given
 from py_backends.commands.judge.trying import Outcome
-from py_backends.commands.judge.watchdog import WHILE_TIMED, Watchdog, watching
+from py_backends.commands.judge.watchdog import GIGABYTE, WHILE_TIMED, Watchdog, limit, watching
 from py_backends.conformance.at_hand import targets_of
 from py_backends.conformance.selection import Subject
 from py_backends.contract import KernelText, Target
@@ -28,7 +28,6 @@ from py_backends.system import machine
 from py_backends.wording import listed
 from py_backends.workers.probe import BackendTarget
 
-_GIGABYTE = 1e9
 _USUAL = "float32"
 """The number format in which it is timed, if it has that."""
 
@@ -63,8 +62,7 @@ class Judging:
         patience: seconds without an answer after which a case counts as hung.
         memory: gigabytes that a worker may take; None for half of what this process may use.
         """
-        most = machine.free_memory() / 2 if memory is None else memory * _GIGABYTE
-        with watching(most) as watchdog:
+        with watching(limit(memory)) as watchdog:
             subject = Subject(self._text, self._target, tuple(self._dtypes))
             outcome = trying.tried(subject, patience, self._say, some_formats=self._some_formats)
             if outcome.unable and not outcome.dtypes:
@@ -203,6 +201,6 @@ def _status(failing: FailingCase) -> str:
 def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText) -> FailingCase:
     """The failing case with a reason for readers: a worker's end for its memory, and files without a folder of ours."""
     if watchdog.killed and "SIGKILL" in failing.reason:
-        limit = f"crashed: it took more than {watchdog.most / _GIGABYTE:.3g} GB of memory, and was ended"
+        limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
         return replace(failing, reason=limit)
     return replace(failing, reason=failing.reason.replace(f"{text.path.parent}{os.sep}", ""))
