@@ -92,6 +92,7 @@ def test_a_format_in_which_a_file_does_not_compile_is_left_out(text: str, tmp_pa
         ("x.cpp", "template <typename T> void matmul(int m, int n, int k, T* a, T* b, T* c) {}", False),
         ("x.cpp", "template <int N> struct S {};\nvoid matmul(T* a, T* b, T* c, int m, int n, int k) {}", False),
         ("x.py", "def matmul(a, b, c, m, n, k): pass", True),
+        ("x.py", "def matmul(a, b, result, m, n, k): pass", True),
         ("x.py", "def matmul(m, n, k, a, b, c): pass", False),
     ],
 )  # fmt: skip

@@ -155,10 +155,15 @@ def is_in_our_form(given: Given, text: str, problem: Problem) -> bool:
         return True
     if given.suffix == ".cpp" and not _is_template(text, given.kernel):
         return False
-    named = [call.names(problem), *_names_in_model(given)]
-    wanted = [[name.lower() for name in each] for each in named]
-    own = ([name.lower() for name in each] for each in call.parameters(text, given.kernel))
+    wanted = [_without_outputs(each, problem) for each in (call.names(problem), *_names_in_model(given))]
+    own = (_without_outputs(each, problem) for each in call.parameters(text, given.kernel))
     return not _is_launched(given) and any(each in wanted for each in own)
+
+
+def _without_outputs(parameters: Sequence[str], problem: Problem) -> list[str]:
+    """The names of parameters but for those of outputs, which no problem says."""
+    first, outputs = len(problem.inputs), problem.outputs
+    return [name.lower() if at < first or at >= first + outputs else "" for at, name in enumerate(parameters)]
 
 
 def _is_template(text: str, function: str) -> bool:
