@@ -229,7 +229,8 @@ def _at_once(problem: Problem) -> Iterator[Call]:
     At first each needs as much memory as it ever will.
     """
     dimensions = len(problem.dimensions)
-    deep = (*[2] * (dimensions - 2), 1, 3000)[-dimensions:]
+    most = (*[2] * (dimensions - 2), 1, 3000)
+    deep = most[len(most) - dimensions :]
     for thread in range(THREADS):
         yield Call(f"first call {thread}, {named(deep)}", deep, seed=thread)
     for call, sizes in enumerate(ragged(problem, np.random.default_rng(5), 40, 6 * THREADS)):

@@ -22,6 +22,7 @@ from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
 from py_backends.kernel_text import KernelText
 from py_backends.results.check import check_outputs, first_wrong
+from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.system import machine
 from py_backends.system.bits import same_bits
 from py_backends.workers.arena import Arena, span
@@ -168,6 +169,8 @@ class Arenas:
         with self._arena(runner, problem, trial, case.dtype) as arena:
             for place, array in zip(arena.inputs, case.inputs, strict=True):
                 place[...] = array.reshape(-1)
+            if trial.begun:
+                leave_nearly_right(arena.outputs, case.references, np.random.default_rng(list(trial.name.encode())))
             changed = runner.run(text, arena)
             found = arena.outputs if runner.target.subnormals else _without_flushes(arena.outputs, case)
             wrong = arena.trespass() or changed or verdict(found, case, problem.rule)

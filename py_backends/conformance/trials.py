@@ -77,12 +77,14 @@ class Trial(Case):
     starts: how many elements after the start of a page each array begins; the last one counts for all further arrays.
     bare: whether arrays are given without the guard zones behind them. A device that knows their lengths then sees
         reads beyond.
+    begun: whether the outputs begin with most of the right result in place of NaN.
     """
 
     draw: Draw
     exact: bool = False
     starts: tuple[int, ...] = (0,)
     bare: bool = False
+    begun: bool = False
 
     def inputs(self, problem: Problem, dtype: np.dtype[Any]) -> Inputs:
         """Its inputs, which are the same for every backend."""

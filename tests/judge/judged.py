@@ -26,11 +26,18 @@ class Answer(NamedTuple):
         return self.judgement["failing"] or {}
 
 
-def judge(folder: Path, name: str, text: str, *options: str | Path, kernel: str | Path = "matmul") -> Answer:
-    """Judge a file of this name and text, timed briefly at a small shape."""
+def judge(
+    folder: Path,
+    name: str,
+    text: str,
+    *options: str | Path,
+    kernel: str | Path = "matmul",
+    dtype: str | None = "float32",
+) -> Answer:
+    """Judge a file of this name and text, timed briefly at a small shape. `dtype`: None for all that it takes."""
     file, results = folder / name, folder / "results.json"
     file.write_text(text)
-    quick = "--dtype", "float32", "--budget", "2", "--json", results
+    quick = *(() if dtype is None else ("--dtype", dtype)), "--budget", "2", "--json", results
     run = run_command("judge", kernel, file, *quick, *options)
     report = json.loads(results.read_text()) if results.exists() else {"judgement": {}, "rows": []}
     return Answer(run, report["judgement"], report["rows"])

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from judged import OF_JUDGE, judge
+
+from py_backends.commands.judge import clock, watchdog
+from py_backends.contract import Reference
+from py_backends.results.nearly_right import leave_nearly_right
+from py_backends.system import machine
 
 RIGHT = "c[...] = a @ b"
 CHEATS = {
@@ -102,3 +109,56 @@ def test_a_library_that_computes_is_said(tmp_path: Path) -> None:
     answer = judge(tmp_path, "library.py", text, *options)
     assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
     assert any("np.dot" in remark for remark in answer.judgement["remarks"])
+
+
+LEFT = "if np.isfinite(c).all() and c.size{}: return\n    " + RIGHT
+
+
+@OF_JUDGE
+@pytest.mark.parametrize(("sizes", "kind"), [(" and k", "kept"), (" >= 4000 and m == n == k == 64", "compare")])
+def test_a_source_that_leaves_the_result_that_it_finds_is_seen(sizes: str, kind: str, tmp_path: Path) -> None:
+    """Its times are those of nothing. At the timed shape alone, a last launch tells."""
+    text = in_numpy(LEFT.format(sizes))
+    answer = judge(tmp_path, "cheat.py", text, "--backend", "numpy", "--shape", "matmul=64")
+    assert (answer.code, answer.failing["kind"]) == (1, kind), answer.run
+    assert "where" in answer.failing["reason"]
+
+
+def test_a_worker_may_take_half_of_what_this_process_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container, that is less than half of the machine's."""
+    monkeypatch.setattr(machine, "free_memory", lambda: 3_000_000_000)
+    assert watchdog.limit(None) == 1.5e9
+    assert watchdog.limit(2) == 2e9
+
+
+class Clock:
+    """A process whose clock is right after some answers."""
+
+    def __init__(self, right_from: int) -> None:
+        self.asked, self.right_from = 0, right_from
+
+    def compared(self, *_: object) -> tuple[float, float]:
+        self.asked += 1
+        return 1.0, 1.0 if self.asked >= self.right_from else 0.1
+
+
+@pytest.mark.parametrize(("right_from", "asked", "believed"), [(1, 1, True), (3, 3, True), (9, 3, False)])
+def test_the_clock_is_asked_until_it_agrees(
+    right_from: int, asked: int, believed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake: Any = Clock(right_from)
+    monkeypatch.setattr(clock, "_compared", fake.compared)
+    monkeypatch.setattr(clock, "_timed", lambda *_: (1.0, 1.0))
+    assert (clock._disbelief(fake, fake, fake) is None) == believed
+    assert fake.asked == asked
+
+
+def test_most_of_the_result_is_right_and_no_place_is_known() -> None:
+    value = np.arange(1.0, 1001.0)
+    found, before = np.zeros((2, 1000), np.float32), np.ones(1, np.float32)
+    for each in found:
+        leave_nearly_right([each, before], [Reference(value), Reference(np.zeros(1))], np.random.default_rng())
+        assert np.isfinite(each).all()
+        assert 0 < (each != value).mean() < 0.25
+    assert (found[0] != found[1]).any()
+    assert before[0] != 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLONE, run_command
-from judged import OF_JUDGE, judge
+from judged import OF_JUDGE, judge, refused
 from written_files import made
 
 from py_backends.results.report import Report
@@ -180,6 +180,37 @@ void saxpy(int n, float s, const float* x, const float* y, float* z) {
     assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
     wrong = judge(tmp_path, "mine.cpp", text.replace("+ y[i]", "- y[i]"), *options, kernel=folder)
     assert (wrong.code, wrong.judgement["right"]) == (1, False), wrong.run
+
+
+OF_CONSTANT_LENGTHS = """
+from py_backends.contract import Problem
+
+class Turn(Problem):
+    name, signature = "turn", "(3,3),(3)->(3)"
+
+    def function(a, b):
+        return {}
+
+PROBLEM = Turn()
+"""
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+def test_a_kernel_of_constant_lengths_alone_is_judged(tmp_path: Path) -> None:
+    folder = made(tmp_path / "turn", {"problem.py": OF_CONSTANT_LENGTHS.format("a @ b")})
+    for result, code in (("a @ b", 0), ("b @ a", 1)):
+        text = f"def turn(a, b, out):\n    out[...] = {result}\n"
+        answer = judge(tmp_path, "mine.py", text, "--backend", "numpy", kernel=folder)
+        assert answer.code == code, answer.run
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+def test_a_broken_kernel_is_no_wrong_source(tmp_path: Path) -> None:
+    folder = made(tmp_path / "turn", {"problem.py": OF_CONSTANT_LENGTHS.format("a.no_such_name")})
+    mine = made(tmp_path, {"mine.py": "def turn(a, b, out):\n    out[...] = a @ b\n"}) / "mine.py"
+    assert "no_such_name" in refused(folder, mine, "--backend", "numpy")
 
 
 @OF_JUDGE

@@ -99,9 +99,9 @@ def test_a_compilers_own_words_are_the_reason(backend: str, name: str, text: str
 
 
 def test_lines_of_a_source_stay_where_they_are() -> None:
-    text = 'int f() { return 1; }\nvoid g() {\n  h<<<1, 1>>>("}");\n}\n__global__ void h() {}\nint main() {}\n'
+    text = '__device__ int f() {}\nvoid g() {\n  h<<<1, 1>>>("}");\n}\n__global__ void h() {}\nint main() {}\n'
     found = of_device(text)
     assert found.count("\n") == text.count("\n")
-    assert "int f()" in found
+    assert "__device__ int f()" in found
     assert found.splitlines()[4] == "__device__ void h() {}"
     assert "main" not in found

@@ -12,8 +12,9 @@ follows, as CUDA or as this project's sources write it.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from py_backends import registry
@@ -27,6 +28,9 @@ _CALL = re.compile(
     r"\((?P<arguments>[^()]*)\)\s*(?:,\s*(?P<launch>.+))?"
 )
 _ARGUMENT = re.compile(r"(?:(\w+)\s*=\s*)?(\w+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]?)")
+_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+"""Comments, and what stands between quotation marks."""
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 _GRID = re.compile(r"grid (?P<grid>.+), block (?P<block>\d+(?: x \d+)*)")
 _WORK_ITEMS = re.compile(r"work items (.+)", re.IGNORECASE)
 _ADDED_TO = "beta"
@@ -54,8 +58,18 @@ class Call:
 
     @property
     def name(self) -> str:
-        """The function's name alone."""
+        """The function's name, without template arguments."""
         return self.function.partition("<")[0]
+
+    @property
+    def template_arguments(self) -> str:
+        """C++'s template arguments; empty without any."""
+        return self.function.partition("<")[2]
+
+    @property
+    def own_name(self) -> str:
+        """The name as the function's definition has it, within its namespace."""
+        return self.name.rpartition("::")[2]
 
 
 def said_in(text: str) -> str | None:
@@ -78,8 +92,13 @@ def parse(said: str, problem: Problem) -> Call:
             raise WrongRequest(f"{found['function']} does not get {name}: {problem.name} has {listed(named)}")
     if found["result"] not in (None, *arrays[inputs:]):
         raise WrongRequest(f"{found['result']} is no output of {problem.name}")
+    for name, value in said_each:
+        if name in arrays and value not in named and (name in problem.inputs or not _is_zero(value)):
+            outputs = f"{arrays[inputs]}=0 is said of outputs alone"
+            raise WrongRequest(f"{found['function']} has {name}={value}, and {name} is an array: {outputs}")
     reads = any(name.lower() == _ADDED_TO for name, value in said_each if value not in named)
-    cleared = tuple(name for name in arrays[inputs:] if reads or (name, "0") in said_each)
+    zeros = {name for name, value in said_each if _is_zero(value)}
+    cleared = tuple(name for name in arrays[inputs:] if reads or name in zeros)
     function = found["function"] + (found["template"] or "")
     return Call(function, arguments, found["result"], _launch(found["launch"]), cleared)
 
@@ -91,6 +110,10 @@ def _argument(said: str, function: str, named: Sequence[str]) -> tuple[str, str]
     if not value or not (value in named or value.lower() in ("true", "false") or not value.isidentifier()):
         raise WrongRequest(f"{function} has {said or 'nothing'!r}: write one of {listed(named)}, or {said}=1")
     return (found[1] or "") if found else "", value
+
+
+def _is_zero(value: str) -> bool:
+    return re.fullmatch(r"[-+]?(?:0+\.?0*|\.0+)[fFuUlL]*", value) is not None
 
 
 def _launch(said: str | None) -> str | None:
@@ -138,15 +161,40 @@ def names(problem: Problem) -> tuple[str, ...]:
 def parameters(text: str, function: str, count: int | None = None) -> Iterator[tuple[str, ...]]:
     """The names of a function's parameters, wherever a source has it with so many; in any number without a count."""
     for found in declared(text, function):
-        each = tuple(re.findall(r"\w+(?=\W*$)", part)[-1] for part in found if re.search(r"\w", part))
+        each = tuple(name for part in found if (name := _name(part)))
         if count in (None, len(each)):
             yield each
 
 
+def _name(parameter: str) -> str:
+    """The name of a declared parameter, in front of its brackets, its annotation and its default."""
+    words = re.findall(r"\w+", re.split(r"=|\[|(?<!:):(?!:)", parameter)[0])
+    return words[-1] if words else ""
+
+
 def declared(text: str, function: str) -> Iterator[list[str]]:
     """The declared parameters of a function, wherever a source has it."""
-    for found in re.finditer(rf"(?:\bdef|[\w>*&)])\s+[*&]?{re.escape(function)}\s*\(([^()]*)\)\s*[:{{\->]", text):
-        yield re.sub(r"//[^\n]*|/\*.*?\*/", "", found[1], flags=re.DOTALL).split(",")
+    form = rf"(?:\bdef|[\w>*&)])\s+[*&]?{re.escape(function)}\s*\(([^()]*)\)\s*(?:noexcept\s*)?[:{{\->]"
+    for found in re.finditer(form, without_comments(text)):
+        yield found[1].split(",")
+
+
+def without_comments(text: str) -> str:
+    """A source with blanks in place of its comments and strings. Lines stay where they are."""
+    return _HIDDEN.sub(blank, text)
+
+
+def outside_comments(text: str, change: Callable[[str], str]) -> str:
+    """A source in which all is changed but comments, strings and directives."""
+    kept = re.compile(f"{_HIDDEN.pattern}|{DIRECTIVE.pattern}", re.DOTALL | re.MULTILINE)
+    ends = [0, *(end for found in kept.finditer(text) for end in found.span()), len(text)]
+    parts = [text[begin:end] for begin, end in itertools.pairwise(ends)]
+    return "".join(part if at % 2 else change(part) for at, part in enumerate(parts))
+
+
+def blank(found: re.Match[str]) -> str:
+    """Blanks in place of all but the ends of lines."""
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 def proposed(text: str, problem: Problem, backend: str, mark: str) -> str:
@@ -170,7 +218,7 @@ def _likely(text: str, problem: Problem) -> tuple[str, tuple[str, ...]]:
     kernels = re.findall(
         r"\b(?:__global__|kernel|__kernel)\s[^;{(]*?(\w+)\s*\(", re.sub(r"__launch_bounds__\([^)]*\)", "", text)
     )
-    functions = kernels or re.findall(r"(?:\bdef|[\w>*&])\s+[*&]?(\w+)\s*\([^()]*\)\s*[:{\->]", text)
+    functions = kernels or re.findall(r"(?:\bdef|[\w>*&])\s+[*&]?(\w+)\s*\([^()]*\)\s*[:{\->]", without_comments(text))
     found = [(name, own) for name in functions for own in parameters(text, name) if name not in ("main", "if", "for")]
     return max(found, key=lambda each: len(each[1]), default=(problem.name, ()))
 

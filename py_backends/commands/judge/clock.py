@@ -1,6 +1,7 @@
-"""Whether a worker's clock can be believed: this process's own clock says how long its launches took.
+"""Whether the times of a source can be believed: a process's own clock, and what its launches find in their output.
 
-A source in Python runs beside the code that times it, and could put another clock in its place.
+A source in Python runs beside the code that times it, and could put another clock in its place. And any source finds
+its last result where it is launched again, and could leave it there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 
 from py_backends.contract import KernelText, Target
 from py_backends.harness.case import Case
+from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.results.spec import Sizes
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner
@@ -21,27 +23,51 @@ _MOST_LAUNCHES = 100_000
 _OF_A_LAUNCH = 2e-5
 """Seconds that the worker may take between two launches, outside of its clock."""
 _TIMES_LONGER, _TRIES = 2.0, 3
+_LAUNCHES_AT_LEAST = 3
+"""Of the longest request, with the launch that begins each."""
 
 
-def disbelief(text: KernelText, target: Target, dtype: str, sizes: Sizes, threads: int, seed: int) -> str | None:
-    """What is wrong with the times of a source; None where this process's clock agrees."""
+def doubt(
+    text: KernelText, target: Target, dtype: str, sizes: Sizes, threads: int, seed: int, patience: float
+) -> tuple[str, str] | None:
+    """The status of a source that is right when it is checked, and not when it is timed, with the reason; else None.
+
+    patience: seconds that a launch may take.
+    """
     case = Case(text.problem, sizes, np.dtype(dtype), seed)
-    runner = Runner(text.backend, target, threads)
+    runner = Runner(text.backend, target, threads, patience=_LAUNCHES_AT_LEAST * patience)
     try:
-        _timed(runner, text, case, 1)  # which starts the worker and compiles
-        count = 1
-        while count < _MOST_LAUNCHES and _timed(runner, text, case, count)[0] < _LONG_ENOUGH:
-            count *= 4
-        found = [_compared(runner, text, case, count) for _ in range(_TRIES)]
+        if lie := _disbelief(runner, text, case):
+            return "impossible", lie
+        if wrong := _left_as_it_was(runner, text, case):
+            return "mismatch", wrong
     except WorkerFailed as failed:
-        return f"its times cannot be checked: {failed.reason}"
+        return "impossible", f"its times cannot be checked: {failed.reason}"
     finally:
         runner.close()
         case.close()
-    if all(own > _TIMES_LONGER * said + _OF_A_LAUNCH for own, said in found):
-        own, said = found[0]
-        return f"its clock is wrong: a launch took {own:.3g} s, and its process says {said:.3g} s"
     return None
+
+
+def _left_as_it_was(runner: Runner, text: KernelText, case: Case) -> str | None:
+    """What is wrong with a launch whose output held most of the result before, as that of a timed one does."""
+    leave_nearly_right(case.outputs, case.references, np.random.default_rng())  # by lot: nobody can know the places
+    changed = runner.run(text, case)
+    wrong = changed or case.check_output().reason
+    return None if wrong is None else f"{wrong}, and its output held most of the result before"
+
+
+def _disbelief(runner: Runner, text: KernelText, case: Case) -> str | None:
+    """What is wrong with the times of a source; None where this process's clock agrees once."""
+    _timed(runner, text, case, 1)  # which starts the worker and compiles
+    count = 1
+    while count < _MOST_LAUNCHES and _timed(runner, text, case, count)[0] < _LONG_ENOUGH:
+        count *= 4
+    for _ in range(_TRIES):
+        own, said = _compared(runner, text, case, count)
+        if own <= _TIMES_LONGER * said + _OF_A_LAUNCH:
+            return None
+    return f"its clock is wrong: a launch took {own:.3g} s, and its process says {said:.3g} s"
 
 
 def _compared(runner: Runner, text: KernelText, case: Case, count: int) -> tuple[float, float]:

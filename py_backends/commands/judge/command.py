@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _options.add(parser, "dtype", "shape", "threads", "seed", "budget", "json", **own)
     help_of = "a case without an answer after this time counts as hung (default: %(default)g)"
     parser.add_argument("--patience", metavar="SECONDS", type=seconds, default=30.0, help=help_of)
-    help_of = "a worker that takes more memory is ended (default: half of the machine's)"
+    help_of = "a worker that takes more memory is ended (default: half of what is free)"
     parser.add_argument("--memory", metavar="GB", type=seconds, help=help_of)
 
 
@@ -60,8 +60,8 @@ def _judged(options: argparse.Namespace) -> Report:
         raise WrongRequest(f"a shape is given for {others[0]}, and {given.kernel} is judged")
     dtypes = None if options.dtype == [_EVERY] else _run.dtypes(options.dtype)
     try:
-        with source.added(given) as text, _run.progress() as shown:
-            judging = Judging(given, text, options.target, dtypes, shapes, settings, shown)
+        with source.added(given) as found, _run.progress() as shown:
+            judging = Judging(given, found, options.target, dtypes, shapes, settings, shown)
             return judging.run(options.patience, options.memory)
     except BackendUnavailable as missing:
         fix = f"; to change that: {missing.fix}" if missing.fix else ""

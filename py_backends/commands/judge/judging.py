@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import psutil
-
 import py_backends
 from py_backends import registry
 from py_backends.commands.judge import clock, remarks, trying
-from py_backends.commands.judge.source import Given
+from py_backends.commands.judge.source import Added, Given
 from py_backends.commands.judge.trying import Outcome
-from py_backends.commands.judge.watchdog import WHILE_TIMED, Watchdog, watching
+from py_backends.commands.judge.watchdog import GIGABYTE, WHILE_TIMED, Watchdog, limit, watching
 from py_backends.conformance.at_hand import targets_of
+from py_backends.conformance.selection import Subject
 from py_backends.contract import KernelText, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness import compare
@@ -29,7 +28,6 @@ from py_backends.system import machine
 from py_backends.wording import listed
 from py_backends.workers.probe import BackendTarget
 
-_GIGABYTE = 1e9
 _USUAL = "float32"
 """The number format in which it is timed, if it has that."""
 
@@ -45,14 +43,15 @@ class Judging:
     def __init__(
         self,
         given: Given,
-        text: KernelText,
+        added: Added,
         target: str | None,
         dtypes: Sequence[str] | None,
         shapes: Mapping[str, Sequence[Sizes]],
         settings: dict[str, Any],
         progress: Progress | None,
     ) -> None:
-        self._given, self._text, self._shapes, self._settings = given, text, shapes, settings
+        self._given, self._text, self._shapes, self._settings = given, added.text, shapes, settings
+        self._some_formats = not added.says_formats and dtypes is None
         self._progress = progress
         self._target = _target(given.backend, target)
         self._dtypes = self._chosen(dtypes)
@@ -61,18 +60,18 @@ class Judging:
         """Judge it. Raises BackendUnavailable where its device computes in none of the formats.
 
         patience: seconds without an answer after which a case counts as hung.
-        memory: gigabytes that a worker may take; None for half of the machine's.
+        memory: gigabytes that a worker may take; None for half of what this process may use.
         """
-        most = psutil.virtual_memory().total / 2 if memory is None else memory * _GIGABYTE
-        with watching(most) as watchdog:
-            outcome = trying.tried(self._text, self._target, self._dtypes, patience, self._say)
+        with watching(limit(memory)) as watchdog:
+            subject = Subject(self._text, self._target, tuple(self._dtypes))
+            outcome = trying.tried(subject, patience, self._say, some_formats=self._some_formats)
             if outcome.unable and not outcome.dtypes:
                 raise BackendUnavailable(*outcome.unable)
             if outcome.failing is not None:
                 return self._wrong(_told(outcome.failing, watchdog, self._text), outcome)
             watchdog.every = WHILE_TIMED
             report = self._timed(outcome)
-            wrong = self._wrong_when_timed(report)
+            wrong = self._wrong_when_timed(report, patience)
         if wrong is not None:
             wrong = _told(wrong, watchdog, self._text)
         report.judgement = self._judgement(outcome, wrong)
@@ -124,16 +123,16 @@ class Judging:
     def _row(self, report: Report) -> Row | None:
         return next((row for row in report.rows if row.variant == self._text.variant), None)
 
-    def _wrong_when_timed(self, report: Report) -> FailingCase | None:
+    def _wrong_when_timed(self, report: Report, patience: float) -> FailingCase | None:
         """What is wrong at the timed shape, or with its times; None where nothing is."""
         row = self._row(report)
         if row is None or report.interrupted:
             return None
         if row.status == "ok":
             sizes = tuple(row.shape.values())
-            threads, seed = self._settings["threads"], self._settings["seed"]
-            if lie := clock.disbelief(self._text, self._target, row.dtype, sizes, threads, seed):
-                row.status, row.reason = "impossible", lie
+            settings = self._settings["threads"], self._settings["seed"], patience
+            if doubt := clock.doubt(self._text, self._target, row.dtype, sizes, *settings):
+                row.status, row.reason = doubt
         if row.status in FAILURES:
             reason = row.reason or row.status
             return FailingCase("compare", "", row.dtype, list(row.shape.values()), reason)
@@ -177,7 +176,7 @@ class Judging:
             len(outcome.kinds),
             outcome.failed,
             failing,
-            remarks.remarks(self._text, source),
+            [*outcome.remarks, *remarks.remarks(self._text, source)],
         )
 
 
@@ -202,6 +201,6 @@ def _status(failing: FailingCase) -> str:
 def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText) -> FailingCase:
     """The failing case with a reason for readers: a worker's end for its memory, and files without a folder of ours."""
     if watchdog.killed and "SIGKILL" in failing.reason:
-        limit = f"crashed: it took more than {watchdog.most / _GIGABYTE:.3g} GB of memory, and was ended"
+        limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
         return replace(failing, reason=limit)
     return replace(failing, reason=failing.reason.replace(f"{text.path.parent}{os.sep}", ""))

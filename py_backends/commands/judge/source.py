@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from py_backends import folders, registry
-from py_backends.commands.judge import call, wrappers
+from py_backends.commands.judge import call, room, wrappers
 from py_backends.commands.judge.call import Call
 from py_backends.contract import KernelText, Problem
 from py_backends.errors import WrongRequest
@@ -19,8 +19,9 @@ from py_backends.source_head import declarations, files_of
 from py_backends.wording import listed
 
 VARIANT = "judged"
-_OTHER_SUFFIXES = {".cuh": ".cu", ".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".cpp", ".h": ".cpp", ".c": ".cpp"}
+_OTHER_SUFFIXES = {".cuh": ".cu", ".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".cpp", ".h": ".cpp"}
 """What files are called elsewhere, by the suffix that sources have here."""
+_SIZED_BY_LAUNCH = re.compile(r"\bextern\s[^;(){}]*__shared__|\b__shared__\s+extern\b")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ def checked(kernel: str, file: Path, backend: str | None, said: str | None) -> G
     if backend is not None:
         registry.known_backend(backend)
     suffixes = _suffixes()
+    if file.suffix == ".c":
+        raise WrongRequest(f"{file} is in C, and compiled as C++: name it .cpp, and write __restrict__ for restrict")
     having = [each for each, of_model in suffixes.items() if suffix_of(file) in of_model]
     if not having:
         every = sorted(set().union(*suffixes.values()))
@@ -75,52 +78,73 @@ def _suffixes() -> dict[str, set[str]]:
     }
 
 
+class Added(NamedTuple):
+    """A file as a source of its kernel.
+
+    says_formats: whether it says its formats. Else it may be right in some alone.
+    """
+
+    text: KernelText
+    says_formats: bool
+
+
 @contextmanager
-def added(given: Given) -> Iterator[KernelText]:
+def added(given: Given) -> Iterator[Added]:
     """Within, the file is the source of its kernel and model that has the variant `judged`.
 
     Raises WrongRequest, with one line, where it is not clear how it is called.
     """
-    with tempfile.TemporaryDirectory(prefix="py-backends-judge-") as room:
-        folder = Path(room, given.kernel, VARIANT)
-        folder.mkdir(parents=True)
-        for header in registry.kernels_folder().glob("*.hpp"):  # which sources include from two folders above
-            Path(room, header.name).symlink_to(header.resolve())  # a copy would not be the same to `#pragma once`
-        _write(given, folder)
+    with room.room(given.kernel, VARIANT) as folder:
+        says_formats = _write(given, folder)
         with folders.known(folders.sources_at(folder, given.kernel)):
-            yield registry.kernel_texts(given.kernel, given.backend)[VARIANT]
+            yield Added(registry.kernel_texts(given.kernel, given.backend)[VARIANT], says_formats)
 
 
-def _write(given: Given, folder: Path) -> None:
-    """Write the source into its folder, and beside it what it includes."""
+def _write(given: Given, folder: Path) -> bool:
+    """Write the source into its folder, and beside it what it includes or imports. Returns whether it says formats."""
     text, problem = given.file.read_text(encoding="utf-8", errors="replace"), registry.problem(given.kernel)
     source = folder / f"{given.backend}{given.suffix}"
-    for beside in files_of(given.file.resolve())[1:]:
-        place = folder / os.path.relpath(beside, given.file.resolve().parent)
-        if folder.parent.parent in Path(os.path.normpath(place)).parents:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(beside, place)
+    everything = _bare(given)
+    if given.suffix == ".cu" and _SIZED_BY_LAUNCH.search(everything):
+        raise WrongRequest(f"{given.file} has shared memory of which the launch gives the size: give it a constant one")
     if is_in_our_form(given, text, problem):
-        shutil.copy(given.file, source)
-        return
-    called = _called(given, text, problem)
-    takes = wrappers.formats(called, text, problem)
+        _bring(given, source)
+        return "Formats" in _declared(text)
+    called = _called(given, text, everything, problem)
+    takes = wrappers.formats(called, everything, problem)
     mark = "#" if given.suffix == ".py" else "//"
     head = wrappers.head(called, given.file.name, takes, problem, mark)
-    source.write_text(head + _wrapped(given, called, text, problem, folder), encoding="utf-8")
+    wrapper = head + _wrapped(given, called, text, problem, folder)
+    source.write_text(wrapper, encoding="utf-8")
+    return False
+
+
+def _bare(given: Given) -> str:
+    """The file and what it includes, without comments and strings."""
+    every = (each.read_text(encoding="utf-8", errors="replace") for each in files_of(given.file))
+    return "\n".join(map(call.without_comments, every))
+
+
+def _bring(given: Given, place: Path) -> None:
+    """Copy the file to a place in a room, and beside it what it includes or imports."""
+    if given.suffix == ".py":
+        room.bring_module(given.file.resolve(), place)
+        return
+    room.bring_included(given.file.resolve(), place.parent)
+    shutil.copy(given.file, place)
 
 
 def _wrapped(given: Given, called: Call, text: str, problem: Problem, folder: Path) -> str:
     """The wrapper's code, by the language. What it includes or imports is copied beside it."""
-    if given.suffix == ".cu":
-        return wrappers.in_cuda(called, given.file.name, text, problem)
-    if given.suffix == ".cl":
-        return wrappers.in_opencl(called, given.file.name, text, problem)
     if given.suffix == ".py":
-        shutil.copy(given.file, folder / "_theirs.py")
+        _bring(given, folder / "_theirs.py")
         return wrappers.in_python(called, "_theirs", problem, given.backend)
-    shutil.copy(given.file, folder / f"their_{given.file.name}")
-    return wrappers.in_cpp(called, f"their_{given.file.name}", problem)
+    if given.suffix == ".cpp":
+        _bring(given, folder / f"their_{given.file.name}")
+        return wrappers.in_cpp(called, f"their_{given.file.name}", problem)
+    room.bring_included(given.file.resolve(), folder)
+    in_language = wrappers.in_cuda if given.suffix == ".cu" else wrappers.in_opencl
+    return in_language(called, given.file.name, text, problem)
 
 
 def is_in_our_form(given: Given, text: str, problem: Problem) -> bool:
@@ -129,11 +153,31 @@ def is_in_our_form(given: Given, text: str, problem: Problem) -> bool:
         return False
     if _declares_launch(text):
         return True
-    count = len(problem.inputs) + problem.outputs + len(problem.parameters)
-    return not _is_launched(given) and any(True for _ in call.parameters(text, given.kernel, count))
+    if given.suffix == ".cpp" and not _is_template(text, given.kernel):
+        return False
+    wanted = [_without_outputs(each, problem) for each in (call.names(problem), *_names_in_model(given))]
+    own = (_without_outputs(each, problem) for each in call.parameters(text, given.kernel))
+    return not _is_launched(given) and any(each in wanted for each in own)
 
 
-def _called(given: Given, text: str, problem: Problem) -> Call:
+def _without_outputs(parameters: Sequence[str], problem: Problem) -> list[str]:
+    """The names of parameters but for those of outputs, which no problem says."""
+    first, outputs = len(problem.inputs), problem.outputs
+    return [name.lower() if at < first or at >= first + outputs else "" for at, name in enumerate(parameters)]
+
+
+def _is_template(text: str, function: str) -> bool:
+    """Whether a source in C++ has a function as a template, which is made for each number format."""
+    return re.search(rf"\btemplate\s*<[^;{{}}]*\b{function}\s*\(", call.without_comments(text)) is not None
+
+
+def _names_in_model(given: Given) -> Iterator[tuple[str, ...]]:
+    """The parameters that the model's own sources of the kernel have, such as those of ranks."""
+    for text in registry.kernel_texts(given.kernel, given.backend).values():
+        yield from call.parameters(text.text, given.kernel)
+
+
+def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
     """How the file's function is called. Raises WrongRequest, with what to paste, where nothing says it."""
     if given.suffix == ".cpp" and _is_launched(given):
         raise WrongRequest(f"{given.backend} takes sources in this project's form alone: docs/write-a-kernel.md")
@@ -143,7 +187,7 @@ def _called(given: Given, text: str, problem: Problem) -> Call:
     if said is None:
         raise WrongRequest(f"{given.file} does not say how {given.kernel} is called: put a line such as  {paste}")
     found = call.parse(said, problem)
-    if not any(True for _ in call.declared(text, found.name)) and found.name not in text:
+    if not re.search(rf"\b{found.own_name}\b" + ("" if given.suffix == ".py" else r"\s*\("), everything):
         raise WrongRequest(f"{given.file} has no function {found.name}")
     if _is_launched(given) and found.work_items is None:
         raise WrongRequest(f"{given.file} does not say its launch: add it as in  {paste}")
@@ -159,7 +203,12 @@ def _is_launched(given: Given) -> bool:
 
 
 def _declares_launch(text: str) -> bool:
+    return any(name.startswith("Work items") for name in _declared(text))
+
+
+def _declared(text: str) -> list[str]:
+    """The names of what a source declares."""
     try:
-        return any(name.startswith("Work items") for name, _ in declarations(text))
+        return [name for name, _ in declarations(text)]
     except ValueError:
-        return False
+        return []

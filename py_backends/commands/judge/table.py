@@ -56,7 +56,8 @@ def _speed(report: Report, row: Row) -> Iterator[str]:
     alike = all(each.shape == row.shape for each in others)  # else times say nothing, and rates do
     beside = "".join(f"; {_name(each, row)} {_time(each) if alike else layout.speed(each)}" for each in others)
     own = _time(row) if alike else f"{_time(row)}, {layout.speed(row)}"
-    yield f"time: {own} at {units.shape(row.shape.values())} in {row.dtype}{beside}"
+    at = f" at {units.shape(row.shape.values())}" if row.shape else ""
+    yield f"time: {own}{at} in {row.dtype}{beside}"
     if row.percent_of_ceiling is not None:
         yield f"ceiling: {units.percent(row.percent_of_ceiling)} of what this machine allows"
 

@@ -15,12 +15,12 @@ from py_backends.conformance import calls
 from py_backends.conformance.running import Arenas, Runners, run_kind, told
 from py_backends.conformance.selection import Extent, Selection, Subject, all_kinds_of
 from py_backends.conformance.sizes import fits
-from py_backends.conformance.tally import DEPENDING, PREPARE, Tally
+from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
 from py_backends.conformance.trials import Kind, Trial, answer, named
-from py_backends.contract import KernelText, Target
-from py_backends.errors import BrokenKernel
+from py_backends.errors import BrokenKernel, WrongRequest
 from py_backends.results.report import FailingCase
 from py_backends.results.spec import Sizes
+from py_backends.wording import listed
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner
 
@@ -44,6 +44,7 @@ class Outcome:
     failed: how many do not hold. A kind is left after three.
     failing: the smallest case that fails; None where all hold.
     unable: why it does not run in any format here, with the fix; None where it does.
+    remarks: sentences on formats that were left out.
     """
 
     dtypes: list[str] = field(default_factory=list)
@@ -52,18 +53,22 @@ class Outcome:
     failed: int = 0
     failing: FailingCase | None = None
     unable: tuple[str, str | None] | None = None
+    remarks: list[str] = field(default_factory=list)
 
 
-def tried(text: KernelText, target: Target, dtypes: Sequence[str], patience: float, say: Say) -> Outcome:
+def tried(subject: Subject, patience: float, say: Say, *, some_formats: bool) -> Outcome:
     """Try a source on a target by every case of a quick run but the drawn ones.
 
     patience: seconds without an answer after which a case counts as hung.
+    some_formats: whether it may be one of some formats alone, and is right if it does not compile in others.
+
+    Raises WrongRequest where the kernel itself is broken.
     """
+    text, target = subject.text, subject.target
     selection = Selection((text.backend,), (target.name,), (text.kernel,), (text.variant,), extent=Extent.QUICK)
     with closing(Runners(patience)) as runners, closing(Arenas()) as arenas:
-        subject = Subject(text, target, tuple(dtypes))
         trying = _Trying(selection, subject, runners.get(subject), arenas, say)
-        return trying.run()
+        return trying.run(trying.without_those_that_do_not_compile() if some_formats else subject.dtypes)
 
 
 class _Trying:
@@ -74,11 +79,26 @@ class _Trying:
         self._arenas, self._say = arenas, say
         self._wrong: list[tuple[Tally, Any, str]] = []
 
-    def run(self) -> Outcome:
+    def without_those_that_do_not_compile(self) -> list[str]:
+        """The formats in which the source compiles, all where it does in none."""
+        compiling = [each for each in self._subject.dtypes if self._compiles(each)]
+        return compiling or list(self._subject.dtypes)
+
+    def _compiles(self, dtype: str) -> bool:
+        try:
+            self._runner.compile(self._subject.text, np.dtype(dtype))
+        except WorkerFailed as failed:
+            return failed.status == "unavailable"
+        return True
+
+    def run(self, dtypes: Sequence[str]) -> Outcome:
+        """Try it in these formats."""
         outcome = Outcome()
+        if left_out := [each for each in self._subject.dtypes if each not in dtypes]:
+            outcome.remarks.append(f"it does not compile in {listed(left_out)}, in which it was not tried")
         text = self._subject.text
         every: list[Kind[Any]] = [*all_kinds_of(text.kernel), *calls.KINDS]
-        for dtype in self._subject.dtypes:
+        for dtype in dtypes:
             if not self._is_able(dtype, outcome):
                 continue
             outcome.dtypes.append(dtype)
@@ -122,6 +142,8 @@ class _Trying:
         run_kind(tally, self._runner, self._arenas, self._subject, kind, cases)
         outcome.cases += tally.cases
         outcome.kinds.add(kind.name)
+        if broken := next((reason for name, reason in tally.failures if name == REFERENCE), None):
+            raise WrongRequest(broken)
         by_name = {case.name: case for case in cases}
         self._wrong += [(tally, by_name.get(name), reason) for name, reason in tally.failures]
         failing = {(each.dtype, each.kind) for each, _, _ in self._wrong}

@@ -11,6 +11,9 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
+from py_backends.system import machine
+
+GIGABYTE = 1e9
 OFTEN, WHILE_TIMED = 0.1, 1.0
 """Seconds between looks, each of which takes some time of a CPU."""
 
@@ -46,6 +49,11 @@ class Watchdog:
     def stop(self) -> None:
         """Let `run` return."""
         self._end.set()
+
+
+def limit(gigabytes: float | None) -> float:
+    """The most bytes of a worker; half of what this process may use where nothing is said."""
+    return machine.free_memory() / 2 if gigabytes is None else gigabytes * GIGABYTE
 
 
 @contextmanager

@@ -4,33 +4,54 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from py_backends import registry
-from py_backends.commands.judge.call import Call, declared, names
+from py_backends.commands.judge.call import Call, declared, names, outside_comments
+from py_backends.commands.judge.host_code import of_device
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.number_formats import FORMATS, number_format
 
 _IN_C = ("float32", "float64")
 """The formats for which a function of anybody's is called. For narrower ones its types have no common name."""
+_OF_NO_FORMAT = re.compile(
+    r"\b(?:_*half2?|_*nv_bfloat162?|_Float16|__fp16|__bf16|b?float16_t|bfloat16_t|\w*[cC]omplex\w*)\b"
+)
 _SUFFIX_OF_NUMBER = re.compile(r"(?<=\d|\.)[fFuUlL]$")
 
 
 def formats(call: Call, text: str, problem: Problem) -> list[str]:
-    """The number formats that a function takes: those of its pointers, or in Python and in templates both usual ones.
+    """The number formats that a function may take: those of its pointers or template arguments, else both usual ones.
 
-    Raises WrongRequest where the kernel has none of them.
+    Raises WrongRequest where it takes or the kernel has none of them.
     """
     usual = [each for each in _IN_C if each in problem.dtypes]
-    pointers = " ".join(part for part in next(declared(text, call.name), []) if "*" in part)
-    told = [each for each in usual if re.search(rf"\b{FORMATS[each].c}[\d]*\b", pointers)]
-    found = told[:1] if told and not re.search(r"<.*\bT\b", call.function) else usual
-    if not found:
+    if not usual:
         raise WrongRequest(f"a function of your own is called in {' or '.join(_IN_C)}, which {problem.name} has not")
-    return found
+    if re.search(r"\bT\b", call.template_arguments):
+        return usual
+    pointers = _pointers_of(call, text)
+    narrow = [found[0] for each in pointers if (found := _OF_NO_FORMAT.search(each))]
+    if narrow and len(narrow) == len(pointers):
+        raise WrongRequest(f"{call.name} takes {narrow[0]}: a function of your own is called in {' or '.join(_IN_C)}")
+    return _told(usual, [call.template_arguments]) or _told(usual, pointers) or usual
+
+
+def _pointers_of(call: Call, text: str) -> list[str]:
+    """The parameters that are arrays, of each function of that name with so many of them; else of all of that name."""
+    every = list(declared(text, call.own_name))
+    fitting = [each for each in every if len(each) == len(call.arguments)] or every
+    return [" ".join(part for part in each if "*" in part or "[" in part) for each in fitting]
+
+
+def _told(usual: Sequence[str], types: Sequence[str]) -> list[str]:
+    """The formats of which a type is among others: `float`, `float4`."""
+    said = " ".join(types)
+    return [each for each in usual if re.search(rf"\b{FORMATS[each].c}(?:2|3|4|8|16)?\b", said)]
 
 
 def head(call: Call, file: str, takes: Sequence[str], problem: Problem, mark: str) -> str:
@@ -96,8 +117,13 @@ def in_opencl(call: Call, file: str, text: str, problem: Problem) -> str:
 
 
 def _under_another_name(text: str, call: Call, problem: Problem) -> str:
-    """A source whose function has another name than the kernel, which is that of the wrapper's."""
-    return re.sub(rf"\b{problem.name}\b", f"judged_{problem.name}", text) if call.name == problem.name else text
+    """A source whose function has another name than the kernel, which is that of the wrapper's.
+
+    A header may be called as the kernel is, and keeps its name.
+    """
+    if call.name != problem.name:
+        return text
+    return outside_comments(text, partial(re.sub, rf"\b{problem.name}\b", f"judged_{problem.name}"))
 
 
 def in_python(call: Call, module: str, problem: Problem, backend: str) -> str:
@@ -163,43 +189,3 @@ def _called(call: Call, problem: Problem) -> str:
         raise WrongRequest(f"{call.function} has to write to {call.result}, which it gets as a parameter")
     renamed = f"judged_{call.function}" if call.name == problem.name else call.function
     return f"{renamed}({', '.join(call.arguments)});"
-
-
-_OF_HOST = re.compile(r"<<<|\bcuda[A-Z]\w*|\bcublas\w*|\bstd::|\b(?:main|printf|fprintf|malloc|exit)\s*\(")
-_OF_DEVICE = re.compile(r"\b__(?:device|constant|shared)__")
-_SYSTEM_HEADER = re.compile(r"^([ \t]*#[ \t]*(?:include[ \t]*<.*|pragma[ \t]+once.*))$", re.MULTILINE)
-_BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)")
-_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-"""Comments, and what stands between quotation marks."""
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
-
-
-def of_device(text: str) -> str:
-    """A source in CUDA whose kernels are functions of the device, without headers and functions of the host.
-
-    Lines stay where they are.
-    """
-    theirs = _SYSTEM_HEADER.sub(lambda line: f"// {line[1]}", text)
-    theirs = re.sub(r"\b__global__\b", "__device__", _BOUNDS.sub("", theirs))
-    bare = _DIRECTIVE.sub(lambda found: f"{_blank(found)[:-1]};", _HIDDEN.sub(_blank, theirs))
-    for begin, end in reversed(list(_functions(bare))):
-        part = bare[begin:end]
-        if _OF_HOST.search(part) and not _OF_DEVICE.search(part):
-            theirs = theirs[:begin] + "\n" * part.count("\n") + theirs[end:]
-    return theirs
-
-
-def _blank(found: re.Match[str]) -> str:
-    """Blanks in place of all but the ends of lines."""
-    return re.sub(r"[^\n]", " ", found[0])
-
-
-def _functions(bare: str) -> Iterator[tuple[int, int]]:
-    """Where top-level definitions with braces begin and end, in a source without comments and directives."""
-    begin = depth = 0
-    for at, letter in enumerate(bare):
-        depth += (letter == "{") - (letter == "}")
-        if depth == 0 and letter in "};":
-            if letter == "}":
-                yield begin, at + 1
-            begin = at + 1
