@@ -213,6 +213,27 @@ def test_a_broken_kernel_is_no_wrong_source(tmp_path: Path) -> None:
     assert "no_such_name" in refused(folder, mine, "--backend", "numpy")
 
 
+SUM = """\
+// py-backends: c = total(n, a, b)
+{order}
+float total(int n, const float* x, const float* y) {{
+  float sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+  for (int i = 0; i < n; ++i) sum += x[i] * y[i];
+  return sum;
+}}
+"""
+
+
+@OF_JUDGE
+@pytest.mark.openmp
+def test_a_single_number_may_be_returned_and_summed_in_any_order(tmp_path: Path) -> None:
+    """Threads end in another order each time. Who does not say so claims that the bits are the same."""
+    options = "--backend", "openmp", "--threads", "4"
+    answer = judge(tmp_path, "total.cpp", SUM.format(order="// Order: any, as threads end"), *options, kernel="dot")
+    assert answer.code == 0, answer.run
+
+
 @OF_JUDGE
 @pytest.mark.cuda
 def test_the_example_of_the_page_is_right() -> None:

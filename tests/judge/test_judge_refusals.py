@@ -43,6 +43,13 @@ def test_a_missing_head_is_shown_to_be_pasted(tmp_path: Path) -> None:
     assert (parsed.work_items, parsed.cleared) == ("n x m, in groups of 16 x 16", ("c",))
 
 
+def test_arrays_of_other_names_are_proposed_by_their_order() -> None:
+    """What is constant is an input."""
+    text = "__global__ void mm(float* out, const float* left, int M, const float* right, float alpha) {}"
+    said = call.proposed(text, registry.problem("matmul"), "cuda", "//")
+    assert "mm(c, a, m, b, alpha=1)" in said
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -52,6 +59,9 @@ def test_a_missing_head_is_shown_to_be_pasted(tmp_path: Path) -> None:
         "a = sgemm(a, b, c)",
         "sgemm(a, b, c), grid many, block 3",
         "sgemm(a, b, c), block 3",
+        "sgemm(a, b, c), grid n x m, block 64 x 64",
+        "sgemm(a, b, c), grid ceil(nn / 16) x m, block 16 x 16",
+        "sgemm(a, b, c), work items o x m, in groups of 16 x 16",
         "sgemm(a, b, c, k + 1)",
     ],
 )

@@ -13,6 +13,7 @@ follows, as CUDA or as this project's sources write it.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ _HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n]
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 _GRID = re.compile(r"grid (?P<grid>.+), block (?P<block>\d+(?: x \d+)*)")
 _WORK_ITEMS = re.compile(r"work items (.+)", re.IGNORECASE)
+_MOST_OF_A_BLOCK = 1024
+"""Threads, on every GPU that CUDA knows."""
+_OF_LAUNCHES = "ceil", "x", "in", "groups", "of"
 _ADDED_TO = "beta"
 """The usual name of the factor of what an output held before."""
 _SCALARS = {"alpha": "1", _ADDED_TO: "0"}
@@ -100,7 +104,7 @@ def parse(said: str, problem: Problem) -> Call:
     zeros = {name for name, value in said_each if _is_zero(value)}
     cleared = tuple(name for name in arrays[inputs:] if reads or name in zeros)
     function = found["function"] + (found["template"] or "")
-    return Call(function, arguments, found["result"], _launch(found["launch"]), cleared)
+    return Call(function, arguments, found["result"], _launch(found["launch"], problem), cleared)
 
 
 def _argument(said: str, function: str, named: Sequence[str]) -> tuple[str, str]:
@@ -116,7 +120,7 @@ def _is_zero(value: str) -> bool:
     return re.fullmatch(r"[-+]?(?:0+\.?0*|\.0+)[fFuUlL]*", value) is not None
 
 
-def _launch(said: str | None) -> str | None:
+def _launch(said: str | None, problem: Problem) -> str | None:
     """A launch as sources declare it. Raises WrongRequest where it is unclear."""
     if said is None:
         return None
@@ -128,7 +132,9 @@ def _launch(said: str | None) -> str | None:
         items = (f"{count} * {width}" for count, width in zip(blocks, widths, strict=True))
         declared = f"{' x '.join(items)}, in groups of {' x '.join(widths)}"
         if "+" in grid["grid"]:
-            raise WrongRequest(f"the grid of a launch is of products: {said!r}")
+            raise WrongRequest(f"the grid of a launch is of products, such as ceil(n / 16): {said!r}")
+        if math.prod(map(int, widths)) > _MOST_OF_A_BLOCK:
+            raise WrongRequest(f"no GPU launches blocks of more than {_MOST_OF_A_BLOCK} threads: {said!r}")
     else:
         items_said = _WORK_ITEMS.fullmatch(said)
         declared = items_said[1] if items_said else said
@@ -137,6 +143,10 @@ def _launch(said: str | None) -> str | None:
     except ValueError:
         form = "grid ceil(n / 16) x ceil(m / 16), block 16 x 16, or work items n x m, in groups of 16 x 16"
         raise WrongRequest(f"unclear launch: {said!r}; it is written {form}") from None
+    sizes = [name for name in problem.parameters if name not in problem.reals]
+    words = re.findall(r"[^\W\d]\w*", declared)
+    if unknown := next((word for word in words if word not in (*sizes, *_OF_LAUNCHES)), None):
+        raise WrongRequest(f"the launch has {unknown!r}: sizes of {problem.name} are {listed(sizes)}")
     return declared
 
 
@@ -201,16 +211,29 @@ def proposed(text: str, problem: Problem, backend: str, mark: str) -> str:
     """A comment to paste into a file that lacks it, of what the file and the project's own source tell."""
     named = names(problem)
     function, own = _likely(text, problem)
-    given = [_proposed(each, named) for each in own] if own else list(named)
+    given = _proposed(next(declared(text, function), []), problem, named) if own else list(named)
     launch = _usual_launch(problem, backend)
     return f"{mark} py-backends: {function}({', '.join(given)}){launch}"
 
 
-def _proposed(parameter: str, named: Sequence[str]) -> str:
+def _proposed(own: Sequence[str], problem: Problem, named: Sequence[str]) -> list[str]:
+    """The kernel's parameters in the place of a function's own: by their names, and other arrays by their order."""
     by_case = {name.lower(): name for name in named}
-    if parameter.lower() in by_case:
-        return by_case[parameter.lower()]
-    return f"{parameter}={_SCALARS.get(parameter.lower(), '1')}"
+    parameters = [(name, "*" in part or "[" in part, "const" in part) for part in own if (name := _name(part))]
+    taken = {by_case.get(name.lower()) for name, _, _ in parameters}
+    arrays = [name for name in named[: len(problem.inputs) + problem.outputs] if name not in taken]
+    outputs = [name for name in arrays if name not in problem.inputs]
+    inputs = [name for name in arrays if name in problem.inputs]
+    given = []
+    for name, is_array, is_constant in parameters:
+        left = inputs if is_constant else outputs
+        if name.lower() in by_case:
+            given.append(by_case[name.lower()])
+        elif is_array and left:
+            given.append(left.pop(0))
+        else:
+            given.append(f"{name}={_SCALARS.get(name.lower(), '1')}")
+    return given
 
 
 def _likely(text: str, problem: Problem) -> tuple[str, tuple[str, ...]]:

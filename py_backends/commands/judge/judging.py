@@ -28,6 +28,7 @@ from py_backends.system import machine
 from py_backends.wording import listed
 from py_backends.workers.probe import BackendTarget
 
+_OF_ORDER = "; a source that adds up in any order says so in a comment, `Order: any`"
 _USUAL = "float32"
 """The number format in which it is timed, if it has that."""
 
@@ -203,4 +204,5 @@ def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText) -> Failing
     if watchdog.killed and "SIGKILL" in failing.reason:
         limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
         return replace(failing, reason=limit)
-    return replace(failing, reason=failing.reason.replace(f"{text.path.parent}{os.sep}", ""))
+    hint = _OF_ORDER if failing.kind == "same-bits" else ""
+    return replace(failing, reason=failing.reason.replace(f"{text.path.parent}{os.sep}", "") + hint)

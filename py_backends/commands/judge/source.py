@@ -113,7 +113,7 @@ def _write(given: Given, folder: Path) -> bool:
     called = _called(given, text, everything, problem)
     takes = wrappers.formats(called, everything, problem)
     mark = "#" if given.suffix == ".py" else "//"
-    head = wrappers.head(called, given.file.name, takes, problem, mark)
+    head = wrappers.head(called, given.file.name, text, takes, problem, mark)
     wrapper = head + _wrapped(given, called, text, problem, folder)
     source.write_text(wrapper, encoding="utf-8")
     return False

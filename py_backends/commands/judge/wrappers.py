@@ -21,6 +21,7 @@ _IN_C = ("float32", "float64")
 _OF_NO_FORMAT = re.compile(
     r"\b(?:_*half2?|_*nv_bfloat162?|_Float16|__fp16|__bf16|b?float16_t|bfloat16_t|\w*[cC]omplex\w*)\b"
 )
+_ORDER = re.compile(r"^[ \t]*(?://|#)[ \t]*Order: (any.*)$", re.MULTILINE)
 _SUFFIX_OF_NUMBER = re.compile(r"(?<=\d|\.)[fFuUlL]$")
 
 
@@ -54,13 +55,14 @@ def _told(usual: Sequence[str], types: Sequence[str]) -> list[str]:
     return [each for each in usual if re.search(rf"\b{FORMATS[each].c}(?:2|3|4|8|16)?\b", said)]
 
 
-def head(call: Call, file: str, takes: Sequence[str], problem: Problem, mark: str) -> str:
-    """The head comment of such a source."""
+def head(call: Call, file: str, text: str, takes: Sequence[str], problem: Problem, mark: str) -> str:
+    """The head comment of such a source. That it adds up in any order is said in the file, as `Order: any`."""
     launched = [f"Work items: {call.work_items}"] if call.work_items else []
     if call.work_items:
         cleared = [f"Work items of clear_{name}: {_elements(problem, name)}, in groups of 256" for name in call.cleared]
         launched = [*cleared, *launched]
     said = [f"{problem.name}: calls {call.function} of {file}.", "---", *launched, f"Formats: {', '.join(takes)}"]
+    said += [f"Order: {found[1]}"] if (found := _ORDER.search(text)) else []
     return "".join(f"{mark} {each}\n" for each in said)
 
 
@@ -185,7 +187,10 @@ def _scalars(problem: Problem) -> tuple[str, ...]:
 
 
 def _called(call: Call, problem: Problem) -> str:
-    if call.result:
-        raise WrongRequest(f"{call.function} has to write to {call.result}, which it gets as a parameter")
     renamed = f"judged_{call.function}" if call.name == problem.name else call.function
-    return f"{renamed}({', '.join(call.arguments)});"
+    called = f"{renamed}({', '.join(call.arguments)});"
+    if call.result is None:
+        return called
+    if call.work_items or _elements(problem, call.result) != "1":
+        raise WrongRequest(f"{call.function} has to write to {call.result}, which it gets as a parameter")
+    return f"{call.result}[0] = {called}"
