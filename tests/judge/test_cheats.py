@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from judged import OF_JUDGE, judge
 
+from py_backends import registry
 from py_backends.commands.judge import clock, watchdog
-from py_backends.contract import Reference
+from py_backends.contract import Reference, Target
 from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.system import machine
 
@@ -151,6 +152,21 @@ def test_the_clock_is_asked_until_it_agrees(
     monkeypatch.setattr(clock, "_timed", lambda *_: (1.0, 1.0))
     assert (clock._disbelief(fake, fake, fake) is None) == believed
     assert fake.asked == asked
+
+
+def test_a_launch_may_take_as_long_beside_the_clock_as_in_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request has some launches, of which each may take so long."""
+    given: dict[str, float] = {}
+
+    def runner(*_: object, **how: float) -> None:
+        given.update(how)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clock, "Runner", runner)
+    text: Any = registry.kernel_texts("matmul", "numpy")["lecture"]
+    with pytest.raises(KeyboardInterrupt):
+        clock.doubt(text, Target("cpu", True), "float32", (2, 2, 2), 1, 1, 7.0)
+    assert given["patience"] >= 7
 
 
 def test_most_of_the_result_is_right_and_no_place_is_known() -> None:
