@@ -343,13 +343,13 @@ def _lifted(operand: Any, precision: Precision) -> Bounded:
 
 def _is_narrower(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
     """Whether a format of real numbers has fewer digits than another one, or a smaller range."""
-    first, second = (ml_dtypes.finfo(each) for each in (one, other))  # type: ignore[no-untyped-call]
+    first, second = (ml_dtypes.finfo(each) for each in (one, other))  # type: ignore[no-untyped-call]  # ml_dtypes
     return float(first.eps) > float(second.eps) or float(first.max) < float(second.max)
 
 
 def _narrowed(x: Bounded, dtype: np.dtype[Any]) -> Bounded:
     """A kernel may store these numbers in a format: each is rounded once, unless it is one of that."""
-    closed, limits = x.closed(), ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    closed, limits = x.closed(), ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # ml_dtypes
     with np.errstate(all="ignore"):
         reach = sizes_of(closed.value) + closed.error
         rounded = float(limits.eps) / 2 * reach + float(limits.smallest_subnormal)

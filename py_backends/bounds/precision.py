@@ -51,12 +51,12 @@ class Precision:
     @classmethod
     def of(cls, inputs: np.dtype[Any], sums: np.dtype[Any], **options: Any) -> Precision:
         """Of a kernel by the dtype of its inputs and that of its arithmetic."""
-        limits = ml_dtypes.finfo(sums)  # type: ignore[no-untyped-call]
+        limits = ml_dtypes.finfo(sums)  # type: ignore[no-untyped-call]  # ml_dtypes
         flushes = inputs.name == "bfloat16" != sums.name
         normal = float(limits.smallest_normal)
         digits = float(limits.eps)
         double = sums == np.float64
-        of_inputs = ml_dtypes.finfo(inputs)  # type: ignore[no-untyped-call]
+        of_inputs = ml_dtypes.finfo(inputs)  # type: ignore[no-untyped-call]  # ml_dtypes
         storage = float(of_inputs.eps) / 2, float(of_inputs.smallest_subnormal) / 2
         return cls(
             dtype=sums,

@@ -20,7 +20,7 @@ def judged(x: Bounded, dtype: np.dtype[Any]) -> Reference:
         in_format = x.precision.rounded(value).astype(dtype).astype(np.float64)
         narrow = dtype.itemsize < x.precision.dtype.itemsize
         if narrow:
-            limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+            limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # ml_dtypes
             error, overflow = _narrowed(value, error, overflow, limits)
         exact = whole(closed, "error") == 0
         if dtype.itemsize <= x.precision.dtype.itemsize:

@@ -138,7 +138,7 @@ def _bounds(
         warnings.simplefilter("always")
         try:
             found = bounded(function, *arrays, results=[form.dtype for form in forms])
-        except Exception as error:
+        except Exception as error:  # of arrays with errors, a library may raise anything
             why = in_one_line(str(error), 1).partition(": give ")[0][:_LONGEST_REASON] or type(error).__name__
             raise WrongRequest(f"the bounds cannot follow {judge} ({why}): {_GIVE}") from error
     references = found if isinstance(found, tuple) else (found,)

@@ -134,7 +134,7 @@ class Race:
             arrays, forms = {0: np.zeros(())}, (Form((), np.dtype(np.float64)),)
         kept = [form.kept(each) for form, each in zip(forms, arrays.values(), strict=True)]
         (self.path / "values").write_bytes(travel.packed_values(values))
-        np.savez(self.path / "inputs.npz", **{str(at): each for at, each in enumerate(kept)})  # type: ignore[arg-type]
+        np.savez(self.path / "inputs.npz", **{str(at): each for at, each in enumerate(kept)})  # type: ignore[arg-type]  # no name is an option
         self._write("inputs", forms)
 
     def write_answer(self, outputs: tuple[Form, ...], references: Sequence[Reference], note: str | None) -> None:

@@ -94,6 +94,6 @@ def _by_module(function: Function) -> _Of | None:
 def _with_its_code(what: Any, otherwise: str) -> bytes:
     try:
         data: bytes = cloudpickle.dumps(what)
-    except Exception as error:
+    except Exception as error:  # what refuses to be pickled says so by any error
         raise WrongRequest(f"{otherwise}: {type(error).__name__}: {in_one_line(str(error))}") from error
     return data
