@@ -29,8 +29,8 @@ _MOST_CALLS = 9
 meet that in up to a third of the rounds."""
 _SHORTEST_DRAIN = 0.005
 """Seconds by which two equal downloads may differ on a busy machine."""
-SAMPLES_TO_CONDEMN = 7
-"""Further samples of a row that seems to launch work without waiting for it. A short budget leaves one round, and there
+SAMPLES_TO_SUSPECT, SAMPLES_TO_CONDEMN = 3, 7
+"""Samples of a row that seems to launch work without waiting for it. A short budget leaves one round, and there
 a single disturbed download would condemn a row."""
 _FAR_LONGER = 2
 _BRIEF, LONG = 0.005, 0.050
@@ -198,10 +198,17 @@ class RunningRow:
             wanted = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
             # A few first: with a wait that does not wait, many launches would queue hours of work.
             self.repetitions = min(wanted, _FEW_REPETITIONS)
-            if not self._waits([self.sample() for _ in range(3)]):
+            if not self._waits_at_first():
                 return False
             self.repetitions = wanted
         return True
+
+    def _waits_at_first(self) -> bool:
+        """As `_waits`, after a few samples, or fewer: work that is left over shows in all of them."""
+        samples = [self.sample()]
+        while self._left_over(samples) is not None and len(samples) < SAMPLES_TO_SUSPECT:
+            samples.append(self.sample())
+        return self._waits(samples)
 
     def _waits(self, samples: list[Sample]) -> bool:
         """Whether the work of a sample ended within its launches. If not, the row becomes `impossible`.

@@ -24,7 +24,7 @@ LONGER_BUDGET = "give a longer --budget"
 """The fix for rows for which there was no time."""
 _STEP = 8
 """Factor of the work from one estimate to the next."""
-_FAR_LONGER = 2
+_FAR_LONGER, _MUCH_SHORTER = 2, 4
 _OF_A_REQUEST = 0.4
 """The part of a request that one run may take: some requests hold two, and an estimate may be a little low."""
 _MOST_RUNS, _SHORT = 5, 0.1
@@ -81,26 +81,27 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
     """Estimate the seconds of one run at `sizes`.
 
     Run larger and larger shapes through `seconds_at`, until the next one might take longer than `limit`; then
-    extrapolate. The first shape runs twice, since some backends compile at their first launch. A shape that takes far
-    longer than expected runs twice too. If other processes stop a thread pool for a moment, it takes hundreds of times
-    as long, and its row must not be shortened for that. So a short run is extrapolated only if it took about as long as
-    the one before let expect. Otherwise the next shape may show that it was only delayed, and costs about a second at
-    most.
+    extrapolate. Shapes are left out whose successors take much less than that at the pace of the last one. The first
+    shape runs twice, since some backends compile at their first launch. A shape that takes far longer than expected
+    runs twice too. If other processes stop a thread pool for a moment, it takes hundreds of times as long, and its row
+    must not be shortened for that. So a short run is extrapolated only if it took about as long as the one before let
+    expect. Otherwise the next shape may show that it was only delayed, and costs about a second at most.
     """
+    shapes = list(growing(problem, sizes))
     if problem.dimensions:  # else the first launch was at the one shape that there is
-        seconds_at(next(growing(problem, sizes)))
-    seconds, pace = 0.0, math.inf  # pace: seconds for a unit of work; not known yet
-    as_expected = False
-    for shape in growing(problem, sizes):
-        expected = pace * problem.work(shape)
-        if limit < expected < math.inf and (as_expected or seconds >= _SHORT):
-            break
-        seconds = seconds_at(shape)
+        seconds_at(shapes[0])
+    at, pace = 0, math.inf  # pace: seconds for a unit of work; not known yet
+    while True:
+        expected = pace * problem.work(shapes[at])
+        seconds = seconds_at(shapes[at])
         if seconds > _FAR_LONGER * expected:
-            seconds = min(seconds, seconds_at(shape))
+            seconds = min(seconds, seconds_at(shapes[at]))
         as_expected = expected / _FAR_LONGER <= seconds <= expected * _FAR_LONGER
-        pace = seconds / problem.work(shape)
-    return pace * problem.work(sizes)
+        pace = seconds / problem.work(shapes[at])
+        longer = [pace * problem.work(shape) for shape in shapes[at + 1 :]]
+        if not longer or (longer[0] > limit and (as_expected or seconds >= _SHORT)):
+            return pace * problem.work(sizes)
+        at += max(1, sum(each <= limit / _MUCH_SHORTER for each in longer))
 
 
 def least(seconds: Callable[[], float]) -> float:

@@ -31,8 +31,8 @@ WIDEST_SAME = 0.10
 SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
 LOOKS = 3
 """Rounds that give a first impression of a row."""
-_FAR = 10.0
-"""No neighbour and no placement makes a row so many times as fast or as slow in every round."""
+_FAR = {LOOKS: 10.0, LEAST_ROUNDS: 1.5}
+"""By the number of rounds: no neighbour and no placement makes a row so many times as fast or slow in each of them."""
 _LEVEL = 0.05
 
 
@@ -60,10 +60,11 @@ class Ratio:
 
     @property
     def is_far(self) -> bool:
-        """Whether every round of a few shows more than tenfold the speed, or less than a tenth of it."""
+        """Whether every round shows far more of the speed, or far less: the more rounds, the less is far."""
         if len(self.before) or self.rounds < LOOKS:
             return False
-        return bool(min(self.logarithms) > math.log(_FAR) or max(self.logarithms) < -math.log(_FAR))
+        far = math.log(min(factor for rounds, factor in _FAR.items() if rounds <= self.rounds))
+        return bool(min(self.logarithms) > far or max(self.logarithms) < -far)
 
     def lies_within(self, part: float) -> bool:
         """Whether its interval lies from 1 / (1 + part) to 1 + part."""

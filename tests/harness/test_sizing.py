@@ -215,8 +215,21 @@ class TestEstimate:
             return next(hiccups, usual) if shape[0] == slow else usual
 
         sizes = 128, 128, 128
-        assert estimate(MATMUL, sizes, seconds_at, limit=0.1) == pytest.approx(1e-11 * MATMUL.work(sizes))
+        limit = 4.1e-11 * slow**3  # the least with which no shape below is left out
+        assert estimate(MATMUL, sizes, seconds_at, limit) == pytest.approx(1e-11 * MATMUL.work(sizes))
         assert next(hiccups, None) is None, "it was met"
+
+    def test_shapes_that_take_next_to_nothing_are_left_out(self) -> None:
+        """They took a fifth of a comparison's budget."""
+        ran: list[int] = []
+
+        def seconds_at(shape: Sizes) -> float:
+            ran.append(shape[0])
+            return 1e-5 + 1e-11 * MATMUL.work(shape)  # a call costs something by itself
+
+        sizes = 512, 512, 512
+        assert estimate(MATMUL, sizes, seconds_at, limit=0.3) == pytest.approx(1e-11 * MATMUL.work(sizes), rel=0.01)
+        assert ran == [8, 8, 128, 512]
 
     def test_a_short_run_that_took_what_was_expected_is_extrapolated(self) -> None:
         """The largest sizes of a sweep are too long for its budget: to run each of them took a fifth of it."""
@@ -254,7 +267,8 @@ class TestEstimate:
 
         runner = cast(Runner, Delayed())
         estimates = Estimates(pool, 60.0, lambda *_: None)
-        first, second = (estimates._seconds(row, runner, 1.0) for _ in range(2))
+        limit = 4.1e-9 * 64**3  # the least with which no shape of this size is left out
+        first, second = (estimates._seconds(row, runner, limit) for _ in range(2))
         assert next(delays, None) is None, "they were met"
         assert first == second
 

@@ -106,9 +106,14 @@ class TestVerdicts:
         assert judged(few) == [SLOWER, UNCLEAR, FASTER, UNCLEAR, UNCLEAR, UNCLEAR]
         assert judged([[2.0] * 7, *[[0.01] * 7] * 100])[0] == FASTER, "and costs the others nothing"
 
+    def test_with_more_rounds_less_is_far(self) -> None:
+        near = [[1.0, 1.2] * 4] * 100
+        some = [[1.6] * 6, [0.6] * 6, [1.6] * 5, [1.6, 1.6, 1.6, 1.4, 1.6, 1.6], [1.6, 1.6, 1.6, 0.6, 1.6, 1.6]]
+        assert judged([*some, *near])[: len(some)] == [FASTER, SLOWER, UNCLEAR, UNCLEAR, UNCLEAR]
+
     def test_rows_that_had_but_a_look_cost_the_others_nothing(self) -> None:
         assert judged([[2.0] * 7, *[[2.0] * 3] * 100])[0] == FASTER
-        assert judged([[2.0] * 7, *[[1.0, 1.2] * 4] * 100])[0] == UNCLEAR
+        assert judged([[1.4] * 7, *[[1.0, 1.2] * 4] * 100])[0] == UNCLEAR
 
     def test_a_drift_of_a_fifth_is_covered_or_unclear(self) -> None:
         """A row that becomes 20% slower within the run: its interval holds what the last half shows."""
