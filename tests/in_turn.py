@@ -2,9 +2,8 @@
 
     python tests/in_turn.py COUNT
 
-Prints pytest's expression for run number COUNT, that of the commit. Eight runs in a row have the tests of all backends,
-and four those of all files. A shallow clone counts only the commits that it has. So its runs may have the same ones
-every time, but always some.
+Prints pytest's expression for run number COUNT, that of the commit. Eight runs in a row have all of them. A shallow
+clone counts only the commits that it has. So its runs may have the same ones every time, but always some.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from zlib import crc32
 from py_backends import registry
 
 TURNS = 8
-"""Runs in a row that have all backends."""
-FILES = tuple(f"turn_{turn}" for turn in range(4))
+"""Runs in a row that have all backends, and all files."""
+FILES = tuple(f"turn_{turn}" for turn in range(TURNS))
 """The markers of the tests of a file, one for each of so many runs in a row."""
 
 

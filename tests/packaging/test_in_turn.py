@@ -34,7 +34,7 @@ def test_ci_asks_for_those_of_this_commit_and_for_what_needs_no_backend() -> Non
     assert others == f"{' or '.join(names)}))\n"
 
 
-def test_four_runs_in_a_row_have_all_files(request: pytest.FixtureRequest) -> None:
+def test_eight_runs_in_a_row_have_all_files(request: pytest.FixtureRequest) -> None:
     marked = {mark.name for mark in request.node.iter_markers()} & set(FILES)
     assert marked == {marker("tests/packaging/test_in_turn.py")}
     files = [path.relative_to(CLONE).as_posix() for path in (CLONE / "tests").rglob("test_*.py")]
