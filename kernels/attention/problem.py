@@ -24,7 +24,8 @@ The 16-bit formats are summed in float32, where matrix units cost up to twice th
 weights of the inputs' format, so e^(s - max s) may be rounded to it once.
 
 Rounding hides a missing key among many. So two kinds of queries have a narrower bound, by which they judge structure:
-- A query of zeros, whose result is the plain mean, where values are whole numbers and sum up exactly: 3u |mean|.
+- A query of zeros, whose result is the plain mean, where values are whole numbers and sum up exactly. Weights may be
+  divided by their sum before they are multiplied, so that products and sums round: (min(n, 6 sqrt(n)) + 3) u P |v|.
 - A query with one score so far above the others that their weights are lost: its value, bit for bit.
 """
 
@@ -165,7 +166,7 @@ def _attended(q: Array, k: Array, v: Array, precision: _Precision) -> tuple[Arra
     bound += 2 * precision.lost * (size.sum(axis=0) + n * mean) / total + (n + 2) * precision.least
     most = 2 * size.max(axis=0, initial=0)
     bound = np.where((of_sum < 1) & (bound < most), bound, most)
-    bound = np.where(_is_plain_mean(q, v, precision), 3 * u * np.abs(value), bound)
+    bound = np.where(_is_plain_mean(q, v, precision), (min(n, 6 * math.sqrt(n)) + 3) * u * mean, bound)
     of_one_key, its_value = _is_of_one_key(below, error, v, precision)
     value, bound = np.where(of_one_key, its_value, value), np.where(of_one_key, 0, bound)
     # What is infinite or no number gives the same in any order, but for an infinite value whose weight may be lost.

@@ -102,8 +102,9 @@ def _summed(at: Array, position: Array, mass: Array, limits: np.finfo[Any]) -> t
     d = position[None] - at[:, None]
     size = np.abs(d)
     square = (d * d).sum(axis=2) + SOFTENING
-    cube = square * np.sqrt(square)
-    terms = (mass / cube)[..., None] * d
+    root = np.sqrt(square)
+    cube = square * root
+    terms = (mass / square / root)[..., None] * d  # the cube may overflow where they do not
     lost = (square > largest) | (cube > largest) | (1 / cube < normal)
     relative = (26 + min(n, 6 * math.sqrt(n))) * unit_roundoff
     rounded = relative * np.abs(terms).sum(axis=1)

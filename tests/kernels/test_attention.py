@@ -60,6 +60,19 @@ def test_right_means_of_many_keys_pass(dtype: str) -> None:
         assert judged([q, k, v], in_three_passes(q, k[::-1], v[::-1]))
 
 
+def test_weights_may_be_divided_by_their_sum_before_they_are_multiplied() -> None:
+    """As whoever writes down the softmax first has it. Then even the mean of whole numbers rounds."""
+    for n in (3, 67, 509, 4099):
+        q, k, v = inputs = drawn(16, 5, n)
+        q[::2] = 0
+        scores = scores_of(q, k)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        one_by_one = np.add.accumulate(weights[:, :, None] * v, axis=1)[:, -1]
+        assert judged(inputs, weights @ v)
+        assert judged(inputs, one_by_one)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 17, 300, 4096])
 @pytest.mark.parametrize("times", [0, 2])

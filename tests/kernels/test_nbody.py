@@ -55,6 +55,15 @@ def test_a_body_gives_itself_nothing() -> None:
     assert not terms(at[:1], at[:1], mass[:1]).any()
 
 
+def test_the_third_power_of_a_distance_may_overflow_where_the_term_does_not() -> None:
+    """In float64, whose reference has no wider format."""
+    inputs = (np.zeros((1, 3)), np.array([[1e103, 0, 0]]), np.array([1e200]))
+    root = 1e103
+    assert judged(inputs, np.array([[1e200 * (1 / root) ** 3 * 1e103, 0, 0]]))
+    assert judged(inputs, np.array([[1e200 / root / root / root * 1e103, 0, 0]]))
+    assert not judged(inputs, np.array([[1e-3, 0, 0]]))
+
+
 @pytest.mark.parametrize("distance", [1e-20, 1e19, 1e25])
 def test_terms_at_the_ends_of_the_format_may_be_lost_but_not_be_more(distance: float) -> None:
     at = np.zeros((1, 3), "float32")
