@@ -107,7 +107,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", f"{ALONE}(*paths): depends on the clone, or on these of it, alone; make test runs it after a change"
     )
     for name in in_turn.FILES:
-        config.addinivalue_line("markers", f"{name}: lies in a file whose slow tests .ci/run has in one run of four")
+        config.addinivalue_line("markers", f"{name}: lies in a file whose slow tests .ci/run has in one run of eight")
     for name, (extents, why) in LEFT_OUT.items():
         given = sorted(f"--{extent.name.lower()}" if extent else "no extent" for extent in extents)
         config.addinivalue_line("markers", f"{name}: {why}; left out with {' and '.join(given)}")
