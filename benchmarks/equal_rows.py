@@ -10,6 +10,7 @@ Rounds and verdicts are those of `compare`, over all rows of a run.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -27,11 +28,11 @@ from py_backends.harness.pool import Pool
 from py_backends.harness.request import Request
 from py_backends.harness.rounds import run_rounds
 from py_backends.harness.running_row import RunningRow, running_rows
-from py_backends.harness.schedule import placed_anew, until_known
+from py_backends.harness.schedule import in_new_processes, placed_anew, until_known
 from py_backends.harness.summary import judge
 from py_backends.results.report import Speedup
 from py_backends.results.spec import Sizes
-from py_backends.results.verdicts import FASTER, LOOKS, SLOWER, UNCLEAR
+from py_backends.results.verdicts import FASTER, LOOKS, NEW_PROCESSES, SLOWER, UNCLEAR
 from py_backends.system import machine
 from py_backends.workers import probe
 from py_backends.workers.runner import Runner
@@ -101,8 +102,13 @@ def one_run(found: Sequence[probe.BackendTarget], seed: int, budget: float) -> l
 
 
 def _rounds(groups: Sequence[Group], order: random.Random, budget: float) -> None:
+    numbers = itertools.count()
+
     def next_rows() -> Sequence[RunningRow]:
-        return placed_anew(until_known(groups), order)
+        rows = until_known(groups)
+        if next(numbers) in NEW_PROCESSES:
+            in_new_processes(rows)
+        return placed_anew(rows, order)
 
     run_rounds(next_rows, monotonic() + budget, order, lambda *_: None, most=_MOST_ROUNDS, least=LOOKS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -25,13 +26,14 @@ from py_backends.harness.request import Request
 from py_backends.harness.roofs import Ceilings
 from py_backends.harness.rounds import run_rounds
 from py_backends.harness.running_row import RunningRow, running_rows
-from py_backends.harness.schedule import placed_anew
+from py_backends.harness.schedule import in_new_processes, placed_anew
 from py_backends.harness.summary import judge, row_of
 from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
 from py_backends.limits import LARGEST_SEED, MOST_THREADS, whole_number
 from py_backends.results.report import FAILURES, RAN, Report, Rounds
 from py_backends.results.spec import Sizes
+from py_backends.results.verdicts import NEW_PROCESSES
 from py_backends.system import machine, signals, surroundings
 from py_backends.wording import shown
 from py_backends.workers import probe
@@ -274,10 +276,14 @@ class Comparison:
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         def next_rows() -> list[RunningRow | TimedCeiling]:
-            rows = placed_anew(plan.schedule(self._groups), self._order)
+            rows = plan.schedule(self._groups)
+            if next(numbers) in NEW_PROCESSES and 2 * monotonic() - begin < self._deadline:  # else few would follow
+                self._progress.update(0, 1, "starting new processes")
+                in_new_processes(rows)
+            placed_anew(rows, self._order)
             return [*rows, *ceilings] if rows or not self._groups else []
 
-        begin = monotonic()
+        begin, numbers = monotonic(), itertools.count()
         self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
         watch = Watch([*(row for group in self._groups for row in group.sampled), *ceilings])
         try:

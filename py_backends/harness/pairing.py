@@ -41,9 +41,9 @@ class Group:
         ratios = self.ratios(row, whole_calls=whole_calls)
         return ratio(ratios) if ratios else None
 
-    def ratios(self, row: RunningRow, *, whole_calls: bool = False) -> list[float]:
+    def ratios(self, row: RunningRow, *, whole_calls: bool = False) -> dict[int, float]:
         """What the function `ratios` says of a row over the baseline; empty without one."""
-        return ratios(row, self.baseline, whole_calls=whole_calls) if self.baseline else []
+        return ratios(row, self.baseline, whole_calls=whole_calls) if self.baseline else {}
 
     def keep_right(self) -> None:
         """Remove the rows that are no longer `ok`. Without the baseline, nothing is compared."""
@@ -56,7 +56,7 @@ class Group:
         return [row for row in self.sampled if row is not self.baseline]
 
 
-def ratios(row: RunningRow, other: RunningRow, *, whole_calls: bool = False) -> list[float]:
+def ratios(row: RunningRow, other: RunningRow, *, whole_calls: bool = False) -> dict[int, float]:
     """The speed-up of a row over another in each round that both have: of rates, if they ran at different shapes.
 
     whole_calls: times from upload to release in place of the kernel's.

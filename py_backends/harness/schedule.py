@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import TypeAlias
 
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
+from py_backends.results.grouping import grouped
 from py_backends.results.statistics import duration
 from py_backends.results.verdicts import LEAST_ROUNDS, MARGIN, is_decided, verdicts
+from py_backends.system import machine
+from py_backends.workers.process import WorkerFailed
 
 Schedule: TypeAlias = Callable[[Sequence[Group]], Sequence[RunningRow]]
 """Returns the rows of the next round, from what the rounds before have sampled. No rows end the rounds."""
@@ -28,6 +33,24 @@ def placed_anew(rows: Sequence[RunningRow], order: Random) -> Sequence[RunningRo
     """The rows, after all arrays of each of their cases have moved: where they lie is noise that averages out."""
     for case in dict.fromkeys(row.case for row in rows):
         case.move(order)
+    return rows
+
+
+def in_new_processes(rows: Sequence[RunningRow]) -> Sequence[RunningRow]:
+    """The rows, after each of their workers has been replaced by another one, and each row has run once there.
+
+    Several start at once. What fails does so again in its round, and is told there.
+    """
+
+    def renew(own: Sequence[RunningRow]) -> None:
+        own[0].runner.close()
+        for row in own:
+            with contextlib.suppress(WorkerFailed):
+                row.sample()
+
+    by_runner = list(grouped((row.runner, row) for row in rows).values())
+    with ThreadPoolExecutor(machine.cpus()) as pool:
+        list(pool.map(renew, by_runner))
     return rows
 
 

@@ -13,9 +13,13 @@ def in_common(*samples: Sequence[float | None]) -> list[tuple[float, ...]]:
     return [each for each in zip(*samples, strict=False) if all(one is not None and one > 0 for one in each)]
 
 
-def speedups(ours: Sequence[float | None], theirs: Sequence[float | None], work: float = 1.0) -> list[float]:
-    """How many times as fast the first is in each round that both have. `work`: its work over that of the second."""
-    return [theirs / ours * work for ours, theirs in in_common(ours, theirs)]
+def speedups(ours: Sequence[float | None], theirs: Sequence[float | None], work: float = 1.0) -> dict[int, float]:
+    """How many times as fast the first is in each round that both have, by the round's number.
+
+    work: its work over that of the second.
+    """
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    return {at: other / own * work for at, (own, other) in pairs if own and other and min(own, other) > 0}
 
 
 def with_verdicts(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
@@ -35,7 +39,7 @@ def row_ratio(row: Row, other: Row) -> Ratio:
     return ratio(by_round(row, other) or [rate(row) / rate(other)])
 
 
-def by_round(row: Row, other: Row, *, whole_calls: bool = False) -> list[float]:
+def by_round(row: Row, other: Row, *, whole_calls: bool = False) -> dict[int, float]:
     """The speed-ups of a row over another in the rounds that both have, of their kernels or of whole calls."""
     ours, theirs = (each.end_to_end_seconds if whole_calls else each.kernel_seconds for each in (row, other))
     return speedups(ours, theirs, _amount(row) / _amount(other))

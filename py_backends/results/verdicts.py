@@ -7,14 +7,15 @@ these ratios. So twice as fast and half as fast are equally far from equal. A ve
     same            else, if its 95% interval lies within 10% on both sides
     unclear         else
 
-All claims of `faster` and `slower` hold together at 95%, and whenever the rounds end: see `anytime_p_value`. Two runs
-are compared by the same words: is the new run's median above the old run's?
+All claims of `faster` and `slower` hold together at 95%, and whenever the rounds end: see `anytime_p_value`. They hold
+in each process that computed a row: equal processes may differ by a tenth for as long as they live. Two runs are
+compared by the same words: is the new run's median above the old run's?
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +35,9 @@ LOOKS = 3
 _FAR = {LOOKS: 10.0, LEAST_ROUNDS: 1.5}
 """By the number of rounds: no neighbour and no placement makes a row so many times as fast or slow in each of them."""
 _LEVEL = 0.05
+NEW_PROCESSES = (8, 24)
+"""The rounds that begin with new processes. What a process has for life is drawn anew then: where its code and its
+threads lie, and what its runtime has chosen."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,15 @@ class Ratio:
 
     low, high: None if a run has fewer than `LEAST_ROUNDS` rounds.
     logarithms: of the ratios, one for each round, in their order.
-    before: the same for the old run; empty if only one run is judged.
+    numbers: of these rounds.
+    before: the logarithms of the old run; empty if only one run is judged.
     """
 
     median: float
     low: float | None
     high: float | None
     logarithms: NDArray[np.float64]
+    numbers: Sequence[int]
     before: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @property
@@ -66,6 +72,12 @@ class Ratio:
         far = math.log(min(factor for rounds, factor in _FAR.items() if rounds <= self.rounds))
         return bool(min(self.logarithms) > far or max(self.logarithms) < -far)
 
+    @property
+    def of_each_process(self) -> list[float]:
+        """The median of the logarithms of each process's rounds, if these are a few."""
+        parts = np.split(self.logarithms, np.searchsorted(self.numbers, NEW_PROCESSES))
+        return [float(np.median(part)) for part in parts if len(part) >= LOOKS]
+
     def lies_within(self, part: float) -> bool:
         """Whether its interval lies from 1 / (1 + part) to 1 + part."""
         if self.low is None or self.high is None:
@@ -73,28 +85,29 @@ class Ratio:
         return max(1 / self.low, self.high) < 1 + part
 
 
-def ratio(ratios: Sequence[float], before: Sequence[float] = ()) -> Ratio:
+def ratio(ratios: Sequence[float] | Mapping[int, float], before: Sequence[float] = ()) -> Ratio:
     """Summarise ratios by their median and its 95% interval (`statistics.median`).
 
     The interval of two runs' difference is made of both intervals, each deviation squared and added (G. Y. Zou and A.
     Donner, Construction of confidence limits about effect measures: a general approach, Statistics in Medicine 27
     (2008), 1693-1702, section 2).
 
-    ratios: one for each round.
+    ratios: one for each round, by its number or in their order.
     before: the ratios of an old run to compare with.
     """
-    new = np.log(ratios)
+    by_number = ratios if isinstance(ratios, Mapping) else dict(enumerate(ratios))
+    numbers, new = list(by_number), np.log(list(by_number.values()))
     found = median(new.tolist())
     if not len(before):
-        return Ratio(math.exp(found.value), _exp(found.low), _exp(found.high), new)
+        return Ratio(math.exp(found.value), _exp(found.low), _exp(found.high), new, numbers)
     old = np.log(before)
     earlier = median(old.tolist())
     change = found.value - earlier.value
     if found.low is None or found.high is None or earlier.low is None or earlier.high is None:
-        return Ratio(math.exp(change), None, None, new, old)
+        return Ratio(math.exp(change), None, None, new, numbers, old)
     below = math.hypot(found.value - found.low, earlier.high - earlier.value)
     above = math.hypot(found.high - found.value, earlier.value - earlier.low)
-    return Ratio(math.exp(change), math.exp(change - below), math.exp(change + above), new, old)
+    return Ratio(math.exp(change), math.exp(change - below), math.exp(change + above), new, numbers, old)
 
 
 def _exp(edge: float | None) -> float | None:
@@ -123,8 +136,12 @@ def _untested(ratio: Ratio) -> str:
 
 
 def is_decided(ratio: Ratio, verdict: str) -> bool:
-    """Whether more rounds can hardly change its verdict. What may be the same may turn out to be faster by 3%."""
-    return verdict in {FASTER, SLOWER} or ratio.lies_within(2 * MARGIN)
+    """Whether more rounds can hardly change its verdict. What may be the same may turn out to be faster by 3%.
+
+    A claim of one process is that of another one, too, unless the row is far off.
+    """
+    claimed = verdict in {FASTER, SLOWER}
+    return (claimed and (ratio.is_far or len(ratio.of_each_process) > 1)) or ratio.lies_within(2 * MARGIN)
 
 
 def leads(ratios: Sequence[Ratio]) -> list[str]:
@@ -161,7 +178,8 @@ def _p_value(ratio: Ratio, sign: int, margin: float) -> float:
     """
     new, old = sign * ratio.logarithms - margin, sign * ratio.before
     if not len(old):
-        return anytime_p_value(new > 0)
+        in_each = all(sign * each > margin for each in ratio.of_each_process)
+        return anytime_p_value(new > 0) if in_each else 1.0
     from scipy.stats import brunnermunzel, mannwhitneyu
 
     by_ranks = float(mannwhitneyu(new, old, alternative="greater").pvalue)

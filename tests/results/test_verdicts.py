@@ -13,6 +13,7 @@ from py_backends.results.verdicts import (
     FASTER,
     LEAST_ROUNDS,
     MARGIN,
+    NEW_PROCESSES,
     SAME,
     SLOWER,
     UNCLEAR,
@@ -57,7 +58,7 @@ class TestRatio:
         ("low", "high", "decided"), [(0.99, 1.01, True), (0.975, 1.01, False), (1.02, 1.04, False)]
     )
     def test_is_decided_where_it_can_hardly_be_faster_or_slower(self, low: float, high: float, decided: bool) -> None:
-        found = Ratio(math.sqrt(low * high), low, high, np.zeros(9))
+        found = Ratio(math.sqrt(low * high), low, high, np.zeros(20), range(20))
         assert [is_decided(found, each) for each in (SAME, FASTER, SLOWER)] == [decided, True, True]
 
 
@@ -99,7 +100,22 @@ class TestVerdicts:
             assert judged([[truth] * (needed - 1)] * rows) == [UNCLEAR] * rows
 
     def test_a_claim_stays(self) -> None:
-        assert judged([[2.0] * 12 + [1.0] * 12]) == [FASTER]
+        assert judged([[1.4] * 7 + [1.0]]) == [FASTER]
+
+    def test_a_claim_holds_in_each_process(self) -> None:
+        """Some processes are a tenth faster than others for as long as they live."""
+        first = NEW_PROCESSES[0]
+        for lives in ([1.1] * first + [1.0] * 16, [1.0] * first + [1.1] * 16, [1.1] * first + [0.9] * 16):
+            assert FASTER not in judged([lives])
+        assert judged([[1.1] * first + [1.05] * 16]) == [FASTER]
+        assert judged([[1.1] * first + [1.0] * 2]) == [FASTER], "two rounds tell nothing of a process"
+
+    def test_a_claim_of_one_process_is_no_end(self) -> None:
+        one, two = (ratio([1.2] * (NEW_PROCESSES[0] + more)) for more in (0, 3))
+        assert [is_decided(each, FASTER) for each in (one, two)] == [False, True]
+        assert is_decided(ratio([2.0] * LEAST_ROUNDS), FASTER), "no process is twice as fast as its equals"
+        rounds_left_out = {number: 1.2 for number in range(3, 14) if number != 9}
+        assert is_decided(ratio(rounds_left_out), FASTER)
 
     def test_what_is_tenfold_in_each_of_a_few_rounds_needs_no_test(self) -> None:
         few = [[0.09] * 3, [0.09, 0.11, 0.09], [11.0] * 3, [11.0] * 2, [11.0, 0.09, 11.0], [2.0] * 5]

@@ -225,7 +225,8 @@ class _Measured:
             told = row.seconds and row.seconds.kernel
             summary = _stand_ins(told.median, told.low, told.high) if told else []
             return _plausible(1 / each for each in _plausible(row.kernel_seconds) or summary)
-        ratios = _plausible(speedups(row.kernel_seconds, self.baseline.kernel_seconds) if self.baseline else ())
+        in_rounds = speedups(row.kernel_seconds, self.baseline.kernel_seconds) if self.baseline else {}
+        ratios = _plausible(in_rounds.values())
         if ratios and not versus.same_shape:  # only the speed-up accounts for the different work
             ratios = _plausible(each / median(ratios) * versus.speedup for each in ratios)
         return ratios or _stand_ins(versus.speedup, versus.low, versus.high)
