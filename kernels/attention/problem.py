@@ -24,6 +24,7 @@ The 16-bit formats are summed in float32, where matrix units cost up to twice th
 weights of the inputs' format, so e^(s - max s) may be rounded to it once.
 
 Rounding hides a missing key among many. So two kinds of queries have a narrower bound, by which they judge structure:
+
 - A query of zeros, whose result is the plain mean, where values are whole numbers and sum up exactly. Weights may be
   divided by their sum before they are multiplied, so that products and sums round: (min(n, 6 sqrt(n)) + 3) u P |v|.
 - A query with one score so far above the others that their weights are lost: its value, bit for bit.

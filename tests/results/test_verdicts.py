@@ -105,8 +105,8 @@ class TestVerdicts:
     def test_a_claim_holds_in_each_process(self) -> None:
         """Some processes are a tenth faster than others for as long as they live."""
         first = NEW_PROCESSES[0]
-        for lives in ([1.1] * first + [1.0] * 16, [1.0] * first + [1.1] * 16, [1.1] * first + [0.9] * 16):
-            assert FASTER not in judged([lives])
+        for other in (1.0, 0.9):
+            assert judged([[1.1] * first + [other] * (first - 1)]) == [UNCLEAR], "seven agreed before"
         assert judged([[1.1] * first + [1.05] * 16]) == [FASTER]
         assert judged([[1.1] * first + [1.0] * 2]) == [FASTER], "two rounds tell nothing of a process"
 
