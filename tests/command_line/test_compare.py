@@ -221,7 +221,8 @@ def test_a_statement_is_timed_and_checked_in_place_of_the_kernel() -> None:
     assert statement.check is not None
     assert statement.check.passed
     assert statement.versus is not None
-    of_both = [pair for pair in zip(kernel.kernel_seconds, statement.kernel_seconds, strict=True) if None not in pair]
+    in_rounds = zip(kernel.kernel_seconds, statement.kernel_seconds, strict=False)  # one may end before the other
+    of_both = [pair for pair in in_rounds if None not in pair]
     assert statement.versus.rounds == len(of_both) <= 9  # a disturbed sample leaves a gap
     assert statement.seconds is not None
     assert (statement.seconds.upload, statement.seconds.kernel) == (0, statement.seconds.end_to_end)
