@@ -36,8 +36,8 @@ def placed_anew(rows: Sequence[RunningRow], order: Random) -> Sequence[RunningRo
     return rows
 
 
-def in_new_processes(rows: Sequence[RunningRow]) -> Sequence[RunningRow]:
-    """The rows, after each of their workers has been replaced by another one, and each row has run once there.
+def in_new_processes(rows: Sequence[RunningRow]) -> None:
+    """Replace the worker of each row by another one, and run each row once there.
 
     Several start at once. What fails does so again in its round, and is told there.
     """
@@ -51,7 +51,6 @@ def in_new_processes(rows: Sequence[RunningRow]) -> Sequence[RunningRow]:
     by_runner = list(grouped((row.runner, row) for row in rows).values())
     with ThreadPoolExecutor(machine.cpus()) as pool:
         list(pool.map(renew, by_runner))
-    return rows
 
 
 def _decided(groups: Sequence[Group]) -> set[RunningRow]:

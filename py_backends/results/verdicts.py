@@ -138,7 +138,7 @@ def _untested(ratio: Ratio) -> str:
 def is_decided(ratio: Ratio, verdict: str) -> bool:
     """Whether more rounds can hardly change its verdict. What may be the same may turn out to be faster by 3%.
 
-    A claim of one process is that of another one, too, unless the row is far off.
+    A claim of one process need not be that of another one, unless the row is far off.
     """
     claimed = verdict in {FASTER, SLOWER}
     return (claimed and (ratio.is_far or len(ratio.of_each_process) > 1)) or ratio.lies_within(2 * MARGIN)

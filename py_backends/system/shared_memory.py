@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
 def behind(array: Array) -> Place | None:
     """The shared memory in which a contiguous array lies; None for what lies elsewhere, or has no elements."""
-    for memory in list(_held.values()):
+    for memory in filter(None, (reference() for reference in _held.valuerefs())):  # at once: threads may add some
         first = array.ctypes.data - memory.bytes.ctypes.data
         if array.nbytes and 0 <= first <= memory.bytes.nbytes - array.nbytes:
             return Place(memory, first)

@@ -318,6 +318,7 @@ class TestShown:
             assert out == named("openmp.cpp").source
 
 
+@pytest.mark.stamped
 @pytest.mark.parametrize("model", [name for name in programs.models() if f"py-backends hello {name}" in to_run()])
 def test_a_first_program_is_shown(
     model: str, outcomes: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

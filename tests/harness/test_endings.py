@@ -16,7 +16,8 @@ from started import Ended, Started
 
 from py_backends.results.report import FAILURES
 
-pytestmark = pytest.mark.stamped
+PATHS = "py_backends/harness", "py_backends/workers", "tests/faults"
+pytestmark = [pytest.mark.slow, pytest.mark.stamped(*PATHS)]
 
 PATIENCE = "5"
 """Seconds in which a sound worker answers, whoever else is at work."""

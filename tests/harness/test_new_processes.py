@@ -30,7 +30,7 @@ def test_rows_go_on_in_new_processes_and_are_right_there() -> None:
             row.try_once()
         before = processes(rows)
         assert len(before) == 2, "rows of a backend share a worker"
-        assert in_new_processes(rows) == rows
+        in_new_processes(rows)
         after = processes(rows)
         assert len(after) == 2
         assert not after & before
@@ -47,5 +47,5 @@ def test_what_fails_in_a_new_process_fails_in_its_round() -> None:
         (row,) = running_rows(Request(["vecadd"], ["numpy"], shapes={"vecadd": [(1009,)]}).specs(found), found, 1)
         row.on(pool.runner_of(row), pool.case(row.problem, row.spec.sizes, row.dtype)).try_once()
         row.runner.kill()
-        assert in_new_processes([row]) == [row]
+        in_new_processes([row])
         assert row.failed is None

@@ -15,6 +15,8 @@ from py_backends.contract import Reference, Target
 from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.system import machine
 
+pytestmark = pytest.mark.stamped
+
 RIGHT = "c[...] = a @ b"
 CHEATS = {
     "zeros": "c[...] = 0",

@@ -16,6 +16,8 @@ from py_backends.commands.judge.host_code import of_device
 from py_backends.commands.judge.source import Given, is_in_our_form
 from py_backends.errors import WrongRequest
 
+pytestmark = pytest.mark.stamped
+
 MATMUL = registry.problem("matmul")
 BOTH = ["float32", "float64"]
 BODY = """ {

@@ -11,6 +11,8 @@ from written_files import made
 
 from py_backends.results.report import Report
 
+pytestmark = pytest.mark.stamped
+
 LECTURE = CLONE / "kernels" / "matmul" / "lecture"
 SGEMM = """\
 #pragma once

@@ -13,6 +13,8 @@ from py_backends.commands.judge import call
 from py_backends.commands.judge.wrappers import of_device
 from py_backends.conformance.at_hand import has_device
 
+pytestmark = pytest.mark.stamped
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

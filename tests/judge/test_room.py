@@ -16,6 +16,8 @@ from py_backends import registry
 from py_backends.commands.judge import room
 from py_backends.errors import WrongRequest
 
+pytestmark = pytest.mark.stamped
+
 OURS = "// ours\n"
 
 

@@ -13,7 +13,7 @@ import forms
 import launched
 import numpy as np
 import pytest
-from conftest import nightly, targets_of
+from conftest import after_a_change, nightly, targets_of
 from faults.table import Change, planted_by
 
 from py_backends import registry
@@ -128,6 +128,7 @@ def test_vectors_are_no_longer_than_the_compiler_uses(device: OpenClDevice, monk
             assert wrong(narrow, text, of_kernel(text.kernel).few, name) == {}
 
 
+@after_a_change("kernels", "py_backends/backend/opencl.py")
 @pytest.mark.parametrize("device", [each for each in devices() if each.id == "pocl"], indirect=True)
 def test_sources_compile_without_a_warning(device: OpenClDevice) -> None:
     """PoCL loses the kernels of a program with warnings where several processes build it at the same time."""

@@ -18,6 +18,8 @@ from py_backends import folders, registry
 from py_backends.errors import BrokenKernel, WrongRequest
 from py_backends.harness.request import Request
 
+pytestmark = pytest.mark.stamped
+
 PROBLEM = """
 import numpy as np
 from py_backends.contract import Problem, Reference

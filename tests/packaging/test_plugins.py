@@ -21,6 +21,8 @@ import py_backends
 from py_backends import plugins, registry
 from py_backends.functions import api
 
+pytestmark = pytest.mark.stamped
+
 OWN = registry._own_kernels()
 
 IN_WORKERS_ONLY = """

@@ -21,6 +21,8 @@ from py_backends.harness.request import Request
 from py_backends.results.check import check_outputs, references_of
 from py_backends.signature import Signature
 
+pytestmark = pytest.mark.stamped
+
 FOLDERS = CLONE / "examples" / "kernel_folders"
 LAYER_NORM, SPMV = FOLDERS / "layer_norm", FOLDERS / "spmv"
 AXPY = CLONE / "examples" / "kernel_axpy" / "axpy"

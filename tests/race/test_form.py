@@ -12,6 +12,8 @@ from py_backends.errors import WrongRequest
 from py_backends.number_formats import FORMATS
 from py_backends.racing.form import Form, arrays_of
 
+pytestmark = pytest.mark.stamped
+
 ARRAYS: dict[str, Any] = {
     "float64": np.arange(6.0).reshape(2, 3),
     "float32, not in C order": np.arange(6, dtype=np.float32).reshape(2, 3).T,

@@ -21,6 +21,8 @@ from py_backends import folders, registry
 from py_backends.racing.race import race_file
 from py_backends.results.report import Report
 
+pytestmark = pytest.mark.stamped
+
 X = np.random.default_rng(1).standard_normal(1000)
 race = partial(pb.race, budget=2.0)
 OF_RACES = after_a_change("py_backends/racing", "py_backends/folders.py")

@@ -10,6 +10,8 @@ from commands import CLONE, run_here
 from conftest import after_a_change
 from written_files import made
 
+pytestmark = pytest.mark.stamped
+
 SCAN = """
 import numpy as np
 from numpy import sort

@@ -12,6 +12,8 @@ import raced_functions
 from py_backends.errors import WrongRequest
 from py_backends.racing import travel
 
+pytestmark = pytest.mark.stamped
+
 
 @pytest.mark.parametrize(
     "function", [np.cumsum, np.add, raced_functions.ones], ids=["of NumPy", "a ufunc", "of a module"]

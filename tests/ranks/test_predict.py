@@ -29,6 +29,8 @@ from py_backends.ranks.networks import HERE, NETWORKS, Network, network
 from py_backends.ranks.outline import Call, Record, outline
 from py_backends.results.report import Duration, Estimate, Report, Row, Seconds
 
+pytestmark = pytest.mark.stamped
+
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "mpi").values()]
 PLAIN = network("latency=2us,bandwidth=10GB/s,overhead=1us")
 assert PLAIN is not None

@@ -35,7 +35,7 @@ from py_backends.ranks.layout import Distributed
 from py_backends.ranks.mpi import PROC_NULL, Communicator, Create_subarray, check_grid
 from py_backends.ranks.outline import record
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.stamped]
 
 SIZES = st.integers(0, 40) | st.integers(0, 3000)
 MATMUL = registry.kernel_texts("matmul", "mpi")["tuned"]

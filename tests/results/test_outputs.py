@@ -24,6 +24,8 @@ from py_backends.results.report import Report, Row
 from py_backends.system import files
 from py_backends.workers import probe
 
+pytestmark = pytest.mark.stamped
+
 ROW = Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, "ok")
 REPORT = Report("now", "0", {}, {}, [ROW])
 

@@ -25,6 +25,8 @@ from py_backends.harness.resume import _Asked, _asked, _combined, _sum
 from py_backends.results.ratios import row_ratio
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 
+pytestmark = pytest.mark.stamped
+
 OF_A_RUN = after_a_change("py_backends/harness/resume.py", "py_backends/commands")
 
 

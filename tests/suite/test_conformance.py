@@ -35,6 +35,8 @@ from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import answered, chosen
 from py_backends.number_formats import DTYPES
 
+pytestmark = pytest.mark.stamped
+
 V, M = VECADD, MATMUL
 
 ONLY_THERE = {"nothing_wrong", "shares_scratch_memory", "is_wrong_with_other_numbers_of_threads", "takes_any_output"}
