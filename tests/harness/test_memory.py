@@ -8,6 +8,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,29 @@ class TestSharedMemory:
         shared.close()
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(shared.descriptor)
+
+
+def test_memory_is_found_while_other_threads_make_and_close_some() -> None:
+    """Threads that call at once each look for the memory in which their arrays lie."""
+    held = [SharedMemory.create(64) for _ in range(200)]
+    elsewhere, done = np.zeros(4), threading.Event()
+
+    def make_and_close() -> None:
+        while not done.is_set():
+            SharedMemory.create(64).close()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    other = threading.Thread(target=make_and_close)
+    other.start()
+    try:
+        for _ in range(2000):
+            assert shared_memory.behind(elsewhere) is None
+    finally:
+        sys.setswitchinterval(before)
+        done.set()
+        other.join()
+    assert shared_memory.behind(held[-1].bytes) == (held[-1], 0)
 
 
 def test_a_python_that_was_built_on_an_old_system_sees_processes_end(monkeypatch: pytest.MonkeyPatch) -> None:
