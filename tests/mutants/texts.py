@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from py_backends import registry
+from py_backends import registry, source_head
 from py_backends.backend import _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 
 CLONE = Path(__file__).parent.parent.parent
-_INCLUDE = re.compile(r'^#include "(?!instance)([^"]+)"', re.MULTILINE)
 _IMPORT = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
 _HOST_PARTS = {
     "cuda": ("py_backends/backend/_cupy.py",),
@@ -126,11 +125,11 @@ def texts_of(backend: str) -> list[Text]:
 
 
 def _with_included(path: Path) -> list[Path]:
+    if path.suffix != ".py":
+        return source_head.files_of(path)
     files = [path]
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        python = path.suffix == ".py"
-        names = [f"{module}.py" for module in _IMPORT.findall(text)] if python else _INCLUDE.findall(text)
+    for file in files:  # which grows meanwhile
+        names = [f"{module}.py" for module in _IMPORT.findall(file.read_text(encoding="utf-8"))]
         files.extend(found for name in names if (found := (file.parent / name).resolve()) not in files)
     return files
 
