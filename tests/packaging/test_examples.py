@@ -138,8 +138,8 @@ class TestOtherBackends:
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_the_source_for_ranks_is_right(tmp_path: Path) -> None:
-    """The page has it beside the example."""
-    (source,) = (block.text for block in blocks(PAGES[KERNEL]) if "def blocks(" in block.text)
+    """The reference has it beside the example."""
+    (source,) = (block.text for block in blocks(CLONE / "docs" / "reference.md") if "def blocks(" in block.text)
     texts = files(KERNEL) | {"axpy/lecture/mpi.py": source}
     del texts["pyproject.toml"]
     install(tmp_path, KERNELS, {"axpy": "axpy"}, texts, "py-backends-axpy")
