@@ -42,11 +42,13 @@ class Folder:
     kernel: whose sources they are.
     path: absolute.
     has_problem: whether it brings the kernel. Else it brings further sources of one that is here.
+    made_of: the file of a user's that lies in it, where it was made for one run; None for a user's own folder.
     """
 
     kernel: str
     path: Path
     has_problem: bool
+    made_of: Path | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -115,14 +117,14 @@ def kernel_at(path: str | os.PathLike[str]) -> Folder:
     return Folder(folder.name, folder, has_problem=True)
 
 
-def sources_at(path: str | os.PathLike[str], kernel: str) -> Folder:
+def sources_at(path: str | os.PathLike[str], kernel: str, made_of: Path | None = None) -> Folder:
     """A folder of further sources. Raises WrongRequest, with one line, for what is none."""
     folder = _checked(path)
     if (folder / "problem.py").is_file():
         raise WrongRequest(f"{path} is a kernel by itself, since it has a problem.py: name it by --kernel")
     if not folder.name.isidentifier() or folder.name.startswith("_"):
         raise WrongRequest(f"{path}: the folder's name is that of the variant, of letters, digits and underscores")
-    return Folder(kernel, folder, has_problem=False)
+    return Folder(kernel, folder, has_problem=False, made_of=made_of)
 
 
 def brings(module: str) -> bool:

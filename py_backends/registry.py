@@ -141,13 +141,15 @@ def broken_kernels() -> dict[str, BrokenKernel]:
 
 
 def plugin_packages() -> dict[str, str]:
-    """The packages of all plug-ins, even of broken ones, with their versions.
+    """The packages of all plug-ins, even of broken ones, with their versions, and all folders with their hashes.
 
-    Folders with backends of their own are left out: they are there for one run.
+    Folders with backends of their own are left out: they are there for one run. So is one that was made of a file, in
+    whose place that file stands.
     """
-    passing = {str(folder.path) for folder in folders.every() if folder.backends}
     every = (*_backend_plugins(), *kernel_plugins())
-    return {plugin.package: plugin.version for plugin in every if plugin.package not in passing}
+    packages = {plugin.package: plugin.version for plugin in every if plugin.is_package}
+    given = [folder for folder in folders.every() if not folder.backends]
+    return packages | {str(folder.made_of or folder.path): folder.digest for folder in given}
 
 
 def plugin_folders() -> list[Path]:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from py_backends import registry
+from py_backends import folders, registry
 from py_backends.contract import Target
 from py_backends.system import caches, control_groups, cpu, interpreter
 
@@ -190,6 +190,14 @@ def describe() -> dict[str, Any]:
     }
 
 
+def _forget(_: str) -> None:
+    """Describe the packages anew: the hash of a folder is among them."""
+    describe.cache_clear()
+
+
+folders.FORGET.append(_forget)
+
+
 def _system() -> str:
     """The operating system. `platform` may start a process, `uname`."""
     with interpreter.without_fork_handlers():
@@ -221,7 +229,10 @@ def _probed_cpu() -> tuple[str, set[str]]:
 
 
 def _packages() -> dict[str, str]:
-    """The versions of installed packages: requirements of the distribution and its extras, compilers, and plug-ins."""
+    """The versions of installed packages: requirements of the distribution and its extras, compilers, and plug-ins.
+
+    Folders of kernels and sources have their hashes.
+    """
     try:
         requirements = importlib.metadata.requires("py-backends") or []
     except importlib.metadata.PackageNotFoundError:  # run from a clone that was never installed

@@ -9,6 +9,8 @@ from commands import CLONE, run_command
 from judged import OF_JUDGE, judge, refused
 from written_files import made
 
+from py_backends import registry
+from py_backends.commands.judge import source
 from py_backends.results.report import Report
 
 pytestmark = pytest.mark.stamped
@@ -154,6 +156,20 @@ def test_a_function_is_called_as_a_comment_says(backend: str, name: str, text: s
     assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
     assert next(row for row in answer.rows if row["variant"] == "judged")["status"] == "ok"
     assert "time: " in answer.run.stdout
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_results_name_the_file_with_a_hash_by_which_diff_knows_it(tmp_path: Path) -> None:
+    """The folder that is made of it lies elsewhere each time, and holds the same."""
+    file, hashes = tmp_path / "mine.cpp", []
+    for text in (IN_CPP, IN_CPP, IN_CPP.replace("done", "ended")):
+        file.write_text(text)
+        with source.added(source.checked("matmul", file, "cpp", None)):
+            packages = registry.plugin_packages()
+        assert [name for name in packages if Path(name).is_absolute()] == [str(file)]
+        hashes.append(packages[str(file)])
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert str(file) not in registry.plugin_packages()
 
 
 @OF_JUDGE

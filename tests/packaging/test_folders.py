@@ -17,6 +17,7 @@ import py_backends as pb
 from py_backends import folders, registry
 from py_backends.errors import BrokenKernel, WrongRequest
 from py_backends.harness.request import Request
+from py_backends.system import machine
 
 pytestmark = pytest.mark.stamped
 
@@ -84,6 +85,29 @@ def test_a_folder_of_sources_is_a_variant_of_a_kernel(tmp_path: Path) -> None:
     run = run_python("-m", "py_backends", "compare", *options, cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     assert "mine" in run.stdout
+
+
+def test_diff_says_that_a_folder_of_sources_holds_something_else(tmp_path: Path) -> None:
+    """It could not, if results had no hash of it: two texts of one variant would pass for the same."""
+    mine = tmp_path / "mine"
+    options = "--kernel", "vecadd", "--sources", "mine", "--variant", "mine", "--backend", "numpy", "--budget", "1"
+    hashes = []
+    for at, sum_of in enumerate(("a, b", "b, a")):
+        made(mine, {"numpy.py": f"import numpy as np\n\ndef vecadd(a, b, c, n):\n    np.add({sum_of}, out=c)\n"})
+        hashes.append(folders.sources_at(mine, "vecadd").digest)
+        run_python("-m", "py_backends", "compare", *options, "--json", f"{at}.json", cwd=tmp_path)
+        assert json.loads((tmp_path / f"{at}.json").read_text())["machine"]["packages"][str(mine)] == hashes[-1]
+    shown = run_python("-m", "py_backends", "diff", "0.json", "1.json", cwd=tmp_path).stdout
+    assert f"{mine} {hashes[0]} → {hashes[1]}" in " ".join(shown.split())
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_results_have_the_hash_of_the_last_change(axpy: Path) -> None:
+    """As in a notebook, where one process describes the machine again and again."""
+    for text in (PROBLEM, f"{PROBLEM}\n"):
+        made(axpy, {"problem.py": text})
+        registry.kernel_named(axpy)
+        assert machine.describe()["packages"][str(axpy)] == folders.kernel_at(axpy).digest
 
 
 @pytest.mark.usefixtures("forgotten")

@@ -96,7 +96,7 @@ def added(given: Given) -> Iterator[Added]:
     """
     with room.room(given.kernel, VARIANT) as folder:
         says_formats = _write(given, folder)
-        with folders.known(folders.sources_at(folder, given.kernel)):
+        with folders.known(folders.sources_at(folder, given.kernel, given.file.resolve())):
             yield Added(registry.kernel_texts(given.kernel, given.backend)[VARIANT], says_formats)
 
 
