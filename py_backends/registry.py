@@ -118,12 +118,19 @@ def given_as(kernel: str) -> str:
 def add_sources(path: str | os.PathLike[str], kernel: str) -> None:
     """Take the sources in a folder for further ones of a kernel: BACKEND.*, as the variant that the folder is named.
 
-    Raises WrongRequest, with one line, for an unknown kernel, or a folder that has no source of any backend.
+    Raises WrongRequest, with one line, for an unknown kernel, a folder that has no source of any backend, or whose name
+    is that of another variant.
     """
     known(kernel, kernel_names(), "kernel")
     folder = folders.sources_at(path, kernel)
     if not any(folder.sources(backend) for backend in backend_names()):
         raise WrongRequest(f"{path} has no source: a file is named after its backend, such as openmp.cpp")
+    variant = folder.path.name
+    others = [each for each in _further_sources(kernel) if each.path.name == variant and each.path != folder.path]
+    if others:
+        raise WrongRequest(f"{others[0].path} and {folder.path} have one name, which is the variant: rename one of them")
+    if any(variant in _placed_files(kernel, backend) for backend in backend_names()):
+        raise WrongRequest(f"{path} is named as a variant that {kernel} has: rename the folder")
     folders.add(folder)
 
 
@@ -248,17 +255,27 @@ def texts_in(dtype: str, kernel: str, backend: str, target: Target | None = None
 
 def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]]:
     """The files behind `kernel_texts` with their packages. They are found for a broken kernel too."""
+    files = _placed_files(kernel, backend)
+    for given in _further_sources(kernel):
+        files |= {path.parent.name: (path, given.module) for path in given.sources(backend)}
+    first = {"tuned": 0, "lecture": 1}  # steps between the two run only on request
+    return dict(sorted(files.items(), key=lambda item: first.get(item[0], len(first))))
+
+
+def _further_sources(kernel: str) -> list[folders.Folder]:
+    """The folders with further sources of a kernel."""
+    return [each for each in folders.every() if each.kernel == kernel and not each.has_problem]
+
+
+def _placed_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]]:
+    """As `kernel_files`, without further sources: what lies with the kernel, or with the backend."""
     files: dict[str, tuple[Path, str | None]] = {}
     for folder, package in _folders_of_texts(kernel, backend):
         for path in sorted(folder.glob(f"*/{backend}.*")):
             variant = path.parent.name
             if variant.isidentifier() and not variant.startswith("_"):
                 files.setdefault(variant, (path, package))
-    further = [each for each in folders.every() if each.kernel == kernel and not each.has_problem]
-    for given in further:
-        files |= {path.parent.name: (path, given.module) for path in given.sources(backend)}
-    first = {"tuned": 0, "lecture": 1}  # steps between the two run only on request
-    return dict(sorted(files.items(), key=lambda item: first.get(item[0], len(first))))
+    return files
 
 
 def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | None]]:

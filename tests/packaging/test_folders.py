@@ -202,6 +202,28 @@ def test_a_folder_without_sources_is_one_line(files: dict[str, str], words: str,
         registry.add_sources(made(tmp_path / "mine", files), "vecadd")
 
 
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("name", ["tuned", "lecture"])
+def test_sources_replace_no_variant_of_the_kernel(name: str, tmp_path: Path) -> None:
+    """What was taken for the project's own would be the user's."""
+    before = registry.kernel_files("vecadd", "numpy")
+    with pytest.raises(WrongRequest, match=f"{name} is named as a variant that vecadd has: rename the folder"):
+        registry.add_sources(made(tmp_path / name, {"numpy.py": IN_NUMPY}), "vecadd")
+    assert registry.kernel_files("vecadd", "numpy") == before
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_of_two_folders_of_sources_of_one_name_none_replaces_the_other(tmp_path: Path) -> None:
+    """One that is named again, as in a notebook, is no other. Nor are those of another kernel."""
+    one, other = (made(tmp_path / each / "mine", {"numpy.py": IN_NUMPY}) for each in ("one", "other"))
+    for _ in range(2):
+        registry.add_sources(one, "vecadd")
+    registry.add_sources(other, "dot")
+    with pytest.raises(WrongRequest, match=f"{one} and {other} have one name, which is the variant: rename one"):
+        registry.add_sources(other, "vecadd")
+    assert registry.kernel_files("vecadd", "numpy")["mine"][0] == one / "numpy.py"
+
+
 @pytest.mark.parametrize("kernel", ["", "--kernel vecadd,dot"])
 def test_sources_are_of_one_kernel(kernel: str, tmp_path: Path) -> None:
     run = run_python("-m", "py_backends", "compare", "--sources", tmp_path, *kernel.split())
