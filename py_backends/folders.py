@@ -10,11 +10,12 @@ that the folder holds: after a change it is imported anew, and from its source.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from pathlib import Path
@@ -24,7 +25,7 @@ from types import CodeType, ModuleType
 from py_backends.errors import WrongRequest
 
 VARIABLE = "PY_BACKENDS_FOLDERS"
-"""Its entries are `PATH` of a kernel, or `KERNEL=PATH` of further sources, each in a line."""
+"""In JSON, since a path may hold any character: a list of folders, each a list of the fields of `Folder`."""
 _PREFIX = "_py_backends_folder_"
 _PASSED_OVER = ("__pycache__",)
 BACKENDS = "_backends"
@@ -141,12 +142,10 @@ def _checked(path: str | os.PathLike[str]) -> Path:
 
 def add(folder: Folder) -> None:
     """Keep a folder for this process and those that it starts."""
-    line = _line(folder)
     with _changing:
-        kept = [each for each in os.environ.get(VARIABLE, "").splitlines() if each != line]
-        os.environ[VARIABLE] = "\n".join([*kept, line])
-        before = _known.get(line)
-        _known[line] = folder
+        _hand_over([*(each for each in _handed_over() if each != folder), folder])
+        before = _known.get(folder)
+        _known[folder] = folder
     if before is None or before.digest != folder.digest:
         for forget in FORGET:
             forget(folder.kernel)
@@ -164,13 +163,9 @@ def known(folder: Folder) -> Iterator[None]:
 
 def remove(folder: Folder) -> None:
     """Let a folder go, and all that was imported from it."""
-    line = _line(folder)
     with _changing:
-        left = [each for each in os.environ.get(VARIABLE, "").splitlines() if each != line]
-        os.environ.pop(VARIABLE, None)
-        if left:
-            os.environ[VARIABLE] = "\n".join(left)
-        _known.pop(line, None)
+        _hand_over([each for each in _handed_over() if each != folder])
+        _known.pop(folder, None)
     for name in [each for each in sys.modules if each == folder.module or each.startswith(f"{folder.module}.")]:
         del sys.modules[name]
     for path in [each for each in sys.path_importer_cache if Path(each).is_relative_to(folder.path)]:
@@ -181,15 +176,25 @@ def remove(folder: Folder) -> None:
 
 def every() -> list[Folder]:
     """All folders, as they were when this process first asked for them, or added them."""
-    for line in os.environ.get(VARIABLE, "").splitlines():
-        if line not in _known:
-            kernel, named, path = line.rpartition("=")
-            _known[line] = Folder(kernel if named else Path(path).name, Path(path), has_problem=not named)
-    return [_known[line] for line in os.environ.get(VARIABLE, "").splitlines()]
+    return [_known.setdefault(each, each) for each in _handed_over()]
 
 
-def _line(folder: Folder) -> str:
-    return str(folder.path) if folder.has_problem else f"{folder.kernel}={folder.path}"
+def _handed_over() -> list[Folder]:
+    """What the variable says, as `_hand_over` wrote it."""
+    listed = json.loads(os.environ.get(VARIABLE) or "[]")
+    return [
+        Folder(kernel, Path(path), has_problem, made_of and Path(made_of))
+        for kernel, path, has_problem, made_of in listed
+    ]
 
 
-_known: dict[str, Folder] = {}
+def _hand_over(given: list[Folder]) -> None:
+    """Let the variable say these, for this process and those that it starts."""
+    if given:
+        os.environ[VARIABLE] = json.dumps([astuple(each) for each in given], default=os.fspath)
+    else:
+        os.environ.pop(VARIABLE, None)
+
+
+_known: dict[Folder, Folder] = {}
+"""Each folder as it was first seen, with its hash from then on."""

@@ -128,7 +128,7 @@ def add_sources(path: str | os.PathLike[str], kernel: str) -> None:
     variant = folder.path.name
     others = [each for each in _further_sources(kernel) if each.path.name == variant and each.path != folder.path]
     if others:
-        raise WrongRequest(f"{others[0].path} and {folder.path} have one name, which is the variant: rename one of them")
+        raise WrongRequest(f"{others[0].path} and {folder.path} have one name, that of the variant: rename one")
     if any(variant in _placed_files(kernel, backend) for backend in backend_names()):
         raise WrongRequest(f"{path} is named as a variant that {kernel} has: rename the folder")
     folders.add(folder)

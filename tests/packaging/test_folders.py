@@ -70,6 +70,15 @@ def test_a_folder_is_a_kernel_on_the_command_line(axpy: Path, tmp_path: Path) ->
     assert report["settings"]["request"]["kernels"] == ["vecadd", str(axpy)], "so that another process can resume it"
 
 
+def test_its_path_may_hold_any_character(tmp_path: Path) -> None:
+    """Workers find it too. For a newline or `=` they read another path."""
+    folder = made(tmp_path / "a=b\nc 한" / "axpy", {"problem.py": PROBLEM, "lecture/numpy.py": IN_NUMPY})
+    options = "--kernel", folder, "--shape", "axpy=1009", "--backend", "numpy", "--budget", "1"
+    run = run_python("-m", "py_backends", "compare", *options, "--json", "results.json", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert [row["status"] for row in json.loads((tmp_path / "results.json").read_text())["rows"]] == ["ok"]
+
+
 @pytest.mark.opencl
 def test_its_sources_run_in_other_models(axpy: Path, tmp_path: Path) -> None:
     made(axpy, {"lecture/opencl.cl": IN_OPENCL})
@@ -219,7 +228,7 @@ def test_of_two_folders_of_sources_of_one_name_none_replaces_the_other(tmp_path:
     for _ in range(2):
         registry.add_sources(one, "vecadd")
     registry.add_sources(other, "dot")
-    with pytest.raises(WrongRequest, match=f"{one} and {other} have one name, which is the variant: rename one"):
+    with pytest.raises(WrongRequest, match=f"{one} and {other} have one name, that of the variant: rename one"):
         registry.add_sources(other, "vecadd")
     assert registry.kernel_files("vecadd", "numpy")["mine"][0] == one / "numpy.py"
 
@@ -229,6 +238,21 @@ def test_sources_are_of_one_kernel(kernel: str, tmp_path: Path) -> None:
     run = run_python("-m", "py_backends", "compare", "--sources", tmp_path, *kernel.split())
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "name it by --kernel" in run.stderr
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_what_is_handed_over_is_read_as_it_was(tmp_path: Path) -> None:
+    """A path that is no text in UTF-8 too."""
+    path = tmp_path / os.fsdecode(b"\xff='\"\n,") / "mine"
+    given = [
+        folders.Folder("axpy", path, has_problem=True),
+        folders.Folder("dot", path, has_problem=False),
+        folders.Folder("dot", path, has_problem=False, made_of=tmp_path / "a=b.cpp"),
+    ]
+    for each in given:
+        folders.add(each)
+    folders._known.clear()  # as in another process
+    assert folders.every() == given
 
 
 def test_a_path_has_a_separator() -> None:
