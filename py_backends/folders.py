@@ -3,8 +3,8 @@
     py-backends compare --kernel ./axpy                       axpy/problem.py and axpy/VARIANT/BACKEND.*
     py-backends compare --kernel matmul --sources ./mine      mine/BACKEND.*, further sources of a kernel that is here
 
-A variable has all of them, so that workers find them too. What is imported from a folder has a name with a hash of all
-that the folder holds: after a change it is imported anew, and from its source.
+A variable has all of them, so that workers find them too. What is imported from a folder has a name with a hash of what
+the kernel is made of: after a change it is imported anew, and from its source.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ from threading import Lock
 from types import CodeType, ModuleType
 
 from py_backends.errors import WrongRequest
+from py_backends.source_head import files_of
 
 VARIABLE = "PY_BACKENDS_FOLDERS"
 """In JSON, since a path may hold any character: a list of folders, each a list of the fields of `Folder`."""
 _PREFIX = "_py_backends_folder_"
-_PASSED_OVER = ("__pycache__",)
+_WRITTEN = frozenset({".csv", ".html", ".json", ".md", ".png", ".svg"})
+"""What commands write, and people beside a kernel."""
+_INCLUDING = frozenset({".cl", ".cpp", ".cu"})
 BACKENDS = "_backends"
 """Where a folder has backends of its own, as modules. Their names end as a call does, so no other backend has one."""
 CALL = "()"
@@ -53,14 +56,25 @@ class Folder:
 
     @cached_property
     def digest(self) -> str:
-        """The first 12 hexadecimal digits of a hash of all files and their places."""
+        """The first 12 hexadecimal digits of a hash of what the kernel is made of, and where that lies.
+
+        All files belong to it: problem.py, modules, sources, headers, data in `.npz`. So does what sources include
+        from elsewhere by `#include "..."`. Results and pages do not: a run that writes them here leaves the kernel as
+        it is. Nor does what is hidden, such as `.git`, or lies in `__pycache__`.
+        """
+        files = [each for each in self.path.rglob("*") if self._belongs(each) and each.is_file()]
+        files += [found for each in files if each.suffix in _INCLUDING for found in files_of(each)]
         whole = hashlib.sha256()
-        for file in sorted(self.path.rglob("*")):
-            if file.is_file() and not set(file.parts) & set(_PASSED_OVER):
-                with file.open("rb") as opened:  # a matrix may be larger than the memory
-                    content = hashlib.file_digest(opened, "sha256").digest()
-                whole.update(os.fsencode(file.relative_to(self.path)) + b"\0" + content)
+        for place, file in sorted({os.path.relpath(each, self.path): each for each in files}.items()):
+            with file.open("rb") as opened:  # a matrix may be larger than the memory
+                content = hashlib.file_digest(opened, "sha256").digest()
+            whole.update(os.fsencode(place) + b"\0" + content)
         return whole.hexdigest()[:12]
+
+    def _belongs(self, file: Path) -> bool:
+        """Whether a file in the folder is a part of the kernel, by its name and those of the folders on the way."""
+        passed_over = any(name.startswith(".") or name == "__pycache__" for name in file.relative_to(self.path).parts)
+        return not passed_over and file.suffix not in _WRITTEN
 
     @cached_property
     def module(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +118,63 @@ def test_results_have_the_hash_of_the_last_change(axpy: Path) -> None:
         made(axpy, {"problem.py": text})
         registry.kernel_named(axpy)
         assert machine.describe()["packages"][str(axpy)] == folders.kernel_at(axpy).digest
+
+
+class TestHash:
+    """Equal hashes say that it is the same kernel, and others that it is not."""
+
+    SOURCE = '#include "../../near.hpp"\n'
+
+    @pytest.fixture
+    def mine(self, tmp_path: Path) -> Path:
+        made(tmp_path, {"near.hpp": '#include "far/far.hpp"\n', "far/far.hpp": "", "beside.hpp": ""})
+        return made(tmp_path / "at" / "mine", {"openmp.cpp": self.SOURCE, "module.py": ""})
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            "results.json",
+            "deep/r.csv",
+            "page.html",
+            "README.md",
+            "p.png",
+            ".git/HEAD",
+            "a/.b/c.py",
+            "__pycache__/m.pyc",
+        ],
+    )
+    def test_what_is_no_part_of_the_kernel_leaves_it(self, place: str, mine: Path) -> None:
+        """A run that wrote its results into the folder changed the kernel, and diff said so."""
+        before = folders.sources_at(mine, "vecadd").digest
+        made(mine, {place: "x"})
+        assert folders.sources_at(mine, "vecadd").digest == before
+
+    @pytest.mark.parametrize(
+        "place", ["module.py", "openmp.cpp", "deep/m.py", "a.hpp", "data.npz", "../../near.hpp", "../../far/far.hpp"]
+    )
+    def test_a_change_of_any_part_changes_it(self, place: str, mine: Path) -> None:
+        """Of a header that lies elsewhere too."""
+        before = folders.sources_at(mine, "vecadd").digest
+        made(mine, {place: f"{self.SOURCE}\n"})
+        assert folders.sources_at(mine, "vecadd").digest != before
+
+    def test_what_lies_elsewhere_and_is_not_included_leaves_it(self, mine: Path) -> None:
+        before = folders.sources_at(mine, "vecadd").digest
+        made(mine, {"../../beside.hpp": "x"})
+        assert folders.sources_at(mine, "vecadd").digest == before
+
+    def test_what_moves_with_its_surroundings_is_the_same(self, mine: Path, tmp_path: Path) -> None:
+        before = folders.sources_at(mine, "vecadd").digest
+        moved = shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-moved")) / "at" / "mine"
+        assert folders.sources_at(moved, "vecadd").digest == before
+
+    @pytest.mark.parametrize("parent", ["__pycache__", ".cache"])
+    def test_what_lies_below_a_hidden_folder_is_no_less_a_kernel(self, parent: str, tmp_path: Path) -> None:
+        digests = set()
+        for text in "ab":
+            mine = made(tmp_path / parent / "mine", {"numpy.py": text})
+            digests.add(folders.sources_at(mine, "vecadd").digest)
+        assert len(digests) == 2
 
 
 @pytest.mark.usefixtures("forgotten")
