@@ -124,6 +124,11 @@ def is_path(name: object) -> bool:
     )
 
 
+def is_one(text: str) -> bool:
+    """Whether a list, in which commas part names and paths, is one path of a folder as it stands, commas and all."""
+    return is_path(text) and os.path.isdir(text)  # noqa: PTH112  # which takes a string of any length
+
+
 def kernel_at(path: str | os.PathLike[str]) -> Folder:
     """The folder of a kernel. Raises WrongRequest, with one line, for what is none."""
     folder = _checked(path)

@@ -75,10 +75,11 @@ def names_in(text: str) -> list[str]:
 
 def kernels_in(text: str) -> list[str]:
     """Parse names of kernels, and paths of their folders, separated by commas."""
-    from py_backends import registry
+    from py_backends import folders, registry
 
+    names = [text] if folders.is_one(text) else names_in(text)
     try:
-        return list(dict.fromkeys(map(registry.kernel_named, names_in(text))))
+        return list(dict.fromkeys(map(registry.kernel_named, names)))
     except WrongRequest as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

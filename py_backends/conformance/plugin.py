@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from py_backends import registry
+from py_backends import folders, registry
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Extent, Selection, Subject
@@ -122,7 +122,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _names(given: str) -> list[str]:
-    return [name for each in given.split(",") if (name := each.strip())]
+    return [given] if folders.is_one(given) else [name for each in given.split(",") if (name := each.strip())]
 
 
 def _or_usage_error(prefix: str, check: Callable[[], object]) -> None:

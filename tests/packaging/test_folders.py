@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from written_files import made
 
 import py_backends as pb
 from py_backends import folders, registry
+from py_backends.commands import _options
 from py_backends.errors import BrokenKernel, WrongRequest
 from py_backends.harness.request import Request
 from py_backends.system import machine
@@ -246,6 +248,28 @@ def test_two_folders_of_one_name_are_refused(tmp_path: Path) -> None:
     registry.kernel_named(made(tmp_path / "one" / "axpy", {"problem.py": PROBLEM}))
     with pytest.raises(WrongRequest, match="the same name"):
         registry.kernel_named(made(tmp_path / "other" / "axpy", {"problem.py": PROBLEM}))
+
+
+@pytest.mark.usefixtures("forgotten")
+class TestPathWithComma:
+    """Commas part names and paths. A folder that is there as it is written is taken whole."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return made(tmp_path / "a,b" / "axpy", {"problem.py": PROBLEM, "lecture/numpy.py": IN_NUMPY})
+
+    def test_is_one_kernel_for_commands(self, folder: Path) -> None:
+        assert _options.kernels_in(str(folder)) == ["axpy"]
+
+    def test_is_one_kernel_for_the_suite(self, folder: Path, tmp_path: Path) -> None:
+        options = "--kernel", folder, "--backend", "numpy", "--quick", "--collect-only"
+        run = run_python("-m", "pytest", "-q", "--pyargs", "py_backends.conformance", *options, cwd=tmp_path)
+        assert run.returncode == 0, run.stdout + run.stderr
+        assert "axpy" in run.stdout
+
+    def test_in_a_list_is_one_line(self, folder: Path) -> None:
+        with pytest.raises(argparse.ArgumentTypeError, match="a is no folder"):
+            _options.kernels_in(f"vecadd,{folder}")
 
 
 @pytest.mark.usefixtures("forgotten")
