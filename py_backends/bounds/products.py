@@ -119,14 +119,21 @@ def square(x: Any) -> Bounded:
     return multiply(x, x)
 
 
-@rule(np.matmul)
 @rule(np.dot)
-def _matmul(a: Any, b: Any) -> Bounded:
+def _dot(a: Any, b: Any) -> Bounded:
+    """Of more than two dimensions, each row of one with each column of the other, which np.matmul does not do."""
     a, b = lifted(a, b)
     if 0 in {a.ndim, b.ndim}:
         return multiply(a, b)
-    function: Any = np.dot if max(a.ndim, b.ndim) <= 2 else np.matmul
-    return multilinear(function, a, b, terms=float(a.shape[-1]))
+    return multilinear(np.dot, a, b, terms=float(a.shape[-1]))
+
+
+@rule(np.matmul)
+def _matmul(a: Any, b: Any) -> Bounded:
+    a, b = lifted(a, b)
+    if {a.ndim, b.ndim} <= {1, 2}:  # where both are one product
+        return _dot(a, b)
+    return multilinear(np.matmul, a, b, terms=float(math.prod(a.shape[-1:])))  # NumPy refuses a single number
 
 
 @rule(np.vdot)

@@ -153,6 +153,30 @@ def test_no_number_within_the_errors_leads_out_of_that_of_the_result(name: str) 
         assert (closed.error <= 1.3 * reached + 32 * U * size).all(), "much wider than what errors reach"
 
 
+SHAPES = (), (2,), (3, 2), (2, 2), (3, 2, 2), (2, 2, 2)
+"""Of one to three dimensions, where a sum over the wrong ones of them has the same shape."""
+
+
+@pytest.mark.parametrize("function", [np.dot, np.matmul])
+@pytest.mark.parametrize("shapes", list(product(SHAPES, repeat=2)), ids=str)
+def test_a_product_sums_over_the_dimensions_that_numpy_does(function: Any, shapes: tuple[Any, Any]) -> None:
+    """Of more than two, np.dot and np.matmul are two products."""
+    generator = np.random.default_rng(5)
+    values = [generator.integers(-9, 10, shape).astype(float) for shape in shapes]
+    operands = [spread(value, 0.0) for value in values]
+    try:
+        right = function(*values)
+    except ValueError:  # shapes of which NumPy has no product
+        with pytest.raises(ValueError, match=r"shape|dimension|size"):
+            function(*operands)
+        return
+    found = function(*operands)
+    assert np.array_equal(found.value, right)
+    of_one, of_other = (function(np.abs(values[0]), np.abs(values[1])), function(*map(np.ones, shapes)))
+    assert np.array_equal(np.broadcast_to(found.magnitude, right.shape), of_one)
+    assert (found.terms == of_other).all()
+
+
 @pytest.mark.parametrize("function", [np.multiply, np.dot, np.convolve, lambda x, y: np.einsum("i,i", x, y)])
 def test_the_product_of_both_errors_counts(function: Any) -> None:
     """1 +- 1 times 1 +- 1 is up to 4, and 0 +- 1 times 0 +- 1 anything from -1 to 1."""
