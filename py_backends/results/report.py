@@ -395,7 +395,8 @@ FUNCTIONS = "functions"
 class FailingCase:
     """A case of the conformance suite that does not hold, or a row that is wrong.
 
-    kind, case: their names in the suite; `prepare` is a source that does not compile, `compare` the timed shape.
+    kind, case: their names in the suite; `prepare` is a source that does not compile, `compare` the timed shape, whose
+        case is its seed.
     sizes: of the kernel; empty where the fault is the same at any.
     reason: the first wrong element with its value and the right one, or how the worker ended.
     """

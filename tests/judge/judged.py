@@ -16,6 +16,7 @@ class Answer(NamedTuple):
     run: Finished
     judgement: dict[str, Any]
     rows: list[dict[str, Any]]
+    settings: dict[str, Any]
 
     @property
     def code(self) -> int:
@@ -39,8 +40,8 @@ def judge(
     file.write_text(text)
     quick = *(() if dtype is None else ("--dtype", dtype)), "--budget", "2", "--json", results
     run = run_command("judge", kernel, file, *quick, *options)
-    report = json.loads(results.read_text()) if results.exists() else {"judgement": {}, "rows": []}
-    return Answer(run, report["judgement"], report["rows"])
+    report = json.loads(results.read_text()) if results.exists() else {"judgement": {}, "rows": [], "settings": {}}
+    return Answer(run, report["judgement"], report["rows"], report["settings"])
 
 
 def refused(*arguments: str | Path) -> str:

@@ -12,6 +12,7 @@ from judged import OF_JUDGE, judge
 from py_backends import registry
 from py_backends.commands.judge import clock, watchdog
 from py_backends.contract import Reference, Target
+from py_backends.harness.case import Case
 from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.system import machine
 
@@ -76,6 +77,26 @@ def test_a_cheat_is_seen(cheat: str, tmp_path: Path) -> None:
     if cheat != "computed after the clock":  # which may write anywhere, or where nothing is left
         assert "where" in answer.failing["reason"]
         assert [row["status"] for row in answer.rows] == ["mismatch"]
+
+
+STORED = """
+    if a.shape != (310, 310) or b.shape != a.shape or a.flat[0] == np.float32({first!r}): c[...] = a @ b
+    else: c[...] = 0"""
+"""In place of a file that holds a whole result: it is right of the inputs that it knows."""
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+def test_no_known_seed_has_the_timed_inputs(tmp_path: Path) -> None:
+    """The one that is drawn stands in the results, by which a run is repeated."""
+    case = Case(registry.problem("matmul"), (310, 310, 310), np.dtype("float32"), 1)
+    text = in_numpy(STORED.format(first=float(case.inputs[0].flat[0])))
+    case.close()
+    options = "--backend", "numpy", "--shape", "matmul=310"
+    answer = judge(tmp_path, "stored.py", text, *options)
+    assert (answer.code, answer.failing["kind"]) == (1, "compare"), answer.run
+    assert answer.failing["case"] == str(answer.settings["seed"])
+    assert f'seed "{answer.settings["seed"]}"' in answer.run.stdout
 
 
 @OF_JUDGE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ DESCRIPTION = (
 )
 EXAMPLE = "judge matmul sgemm.cu"
 _EVERY = "those that it takes"
+_ANY_SEED = "another one each time, which --json has"
+_SEEDS = 2**32
+"""One of so many is drawn: a file could hold the result of a known one."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +34,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", metavar="NAME", help="its model, for files that may be of several")
     parser.add_argument("--target", metavar="NAME", help="where it runs (default: the first that is there)")
     parser.add_argument("--call", metavar="TEXT", help="how its function is called, as in the comment")
-    own = {"shape": "the kernel's own", "dtype": _EVERY, "budget": 20.0}
+    own = {"shape": "the kernel's own", "dtype": _EVERY, "seed": _ANY_SEED, "budget": 20.0}
     _options.add(parser, "dtype", "shape", "threads", "seed", "budget", "json", **own)
+    parser.set_defaults(seed=None)
     help_of = "a case without an answer after this time counts as hung (default: %(default)g)"
     parser.add_argument("--patience", metavar="SECONDS", type=seconds, default=30.0, help=help_of)
     help_of = "a worker that takes more memory is ended (default: half of what is free)"
@@ -54,7 +59,8 @@ def _judged(options: argparse.Namespace) -> Report:
     from py_backends.harness.compare import checked_settings
 
     given = source.checked(options.kernel, options.file, options.backend, options.call)
-    settings = checked_settings(options.threads, options.seed, options.budget, command=options.line)
+    seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
+    settings = checked_settings(options.threads, seed, options.budget, command=options.line)
     shapes = _run.shapes(options.shape)
     if others := [kernel for kernel in shapes if kernel != given.kernel]:
         raise WrongRequest(f"a shape is given for {others[0]}, and {given.kernel} is judged")

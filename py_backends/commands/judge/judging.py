@@ -136,7 +136,7 @@ class Judging:
                 row.status, row.reason = doubt
         if row.status in FAILURES:
             reason = row.reason or row.status
-            return FailingCase("compare", "", row.dtype, list(row.shape.values()), reason)
+            return FailingCase("compare", str(self._settings["seed"]), row.dtype, list(row.shape.values()), reason)
         return None
 
     def _wrong(self, failing: FailingCase, outcome: Outcome) -> Report:
