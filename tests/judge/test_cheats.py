@@ -10,9 +10,13 @@ import pytest
 from judged import OF_JUDGE, judge
 
 from py_backends import registry
-from py_backends.commands.judge import clock, watchdog
+from py_backends.commands.judge import clock, digits, watchdog
+from py_backends.conformance.formats import limits
+from py_backends.conformance.running import verdict
+from py_backends.conformance.trials import answer
 from py_backends.contract import Reference, Target
 from py_backends.harness.case import Case
+from py_backends.number_formats import DTYPES
 from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.system import machine
 
@@ -97,6 +101,46 @@ def test_no_known_seed_has_the_timed_inputs(tmp_path: Path) -> None:
     assert (answer.code, answer.failing["kind"]) == (1, "compare"), answer.run
     assert answer.failing["case"] == str(answer.settings["seed"])
     assert f'seed "{answer.settings["seed"]}"' in answer.run.stdout
+
+
+FEW_DIGITS = """
+    def rounded(x):
+        if not ({when}): return x
+        return ((x.view(np.uint32) + np.uint32(1 << {cut} - 1)) & np.uint32(2**32 - (1 << {cut}))).view(x.dtype)
+    c[...] = rounded(a) @ rounded(b)"""
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+@pytest.mark.parametrize(("cut", "when"), [(13, "m == n > 32 and k > 400"), (4, "k >= 200")], ids=["TF32", "20 digits"])
+def test_fewer_digits_in_long_sums_alone_are_seen(cut: int, when: str, tmp_path: Path) -> None:
+    """The bound of a long sum hides them, but for inputs of which each sum has one product."""
+    text = in_numpy(FEW_DIGITS.format(cut=cut, when=when))
+    answer = judge(tmp_path, "digits.py", text, "--backend", "numpy", "--shape", "matmul=64x64x1000")
+    assert (answer.code, answer.failing["kind"]) == (1, "compare"), answer.run
+    assert "all digits of float32" in answer.failing["reason"]
+    assert "where" in answer.failing["reason"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_of_all_digits_have_an_exact_result(dtype: str) -> None:
+    """Each needs its last digit, and their product with a diagonal rounds nothing."""
+    problem = registry.problem("matmul")
+    for which, trial in enumerate(digits.trials(problem, (7, 130, 300), 1)):
+        assert trial.exact
+        found = answer(problem, trial, np.dtype(dtype))
+        numbers = found.inputs[which].astype(np.int64)
+        assert (numbers % 2 == 1).all()
+        assert numbers.min() >= 2 ** (limits(np.dtype(dtype)).digits - 1)
+        right = [each.value.astype(problem.result_dtype(np.dtype(dtype))) for each in found.references]
+        assert verdict(right, found, problem.rule) is None
+
+
+@pytest.mark.parametrize(("kernel", "inputs"), [("matmul", 2), ("attention", 3), ("vecadd", 0)])
+def test_each_input_has_all_digits_once_unless_every_bit_counts(kernel: str, inputs: int) -> None:
+    """There any numbers show a lower precision."""
+    problem = registry.problem(kernel)
+    assert len(list(digits.trials(problem, problem.default_sizes, 1))) == inputs
 
 
 @OF_JUDGE

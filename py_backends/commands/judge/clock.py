@@ -1,7 +1,8 @@
-"""Whether the times of a source can be believed: a process's own clock, and what its launches find in their output.
+"""Whether the times of a source can be believed: a process's own clock, what its launches find, and their precision.
 
 A source in Python runs beside the code that times it, and could put another clock in its place. And any source finds
-its last result where it is launched again, and could leave it there.
+its last result where it is launched again, and could leave it there. In a long sum, a lower precision is within the
+bound of random inputs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from time import perf_counter
 
 import numpy as np
 
+from py_backends.commands.judge import digits
+from py_backends.conformance.running import verdict
+from py_backends.conformance.trials import answer
 from py_backends.contract import KernelText, Target
 from py_backends.harness.case import Case
 from py_backends.results.nearly_right import leave_nearly_right
@@ -39,7 +43,7 @@ def doubt(
     try:
         if lie := _disbelief(runner, text, case):
             return "impossible", lie
-        if wrong := _left_as_it_was(runner, text, case):
+        if wrong := _left_as_it_was(runner, text, case) or _of_few_digits(runner, text, case, seed):
             return "mismatch", wrong
     except WorkerFailed as failed:
         return "impossible", f"its times cannot be checked: {failed.reason}"
@@ -55,6 +59,19 @@ def _left_as_it_was(runner: Runner, text: KernelText, case: Case) -> str | None:
     changed = runner.run(text, case)
     wrong = changed or case.check_output().reason
     return None if wrong is None else f"{wrong}, and its output held most of the result before"
+
+
+def _of_few_digits(runner: Runner, text: KernelText, case: Case, seed: int) -> str | None:
+    """What is wrong with results of numbers that need all digits. They take the place of the case's inputs."""
+    for trial in digits.trials(text.problem, case.sizes, seed):
+        answered = answer(text.problem, trial, case.dtype)
+        for place, array in zip(case.inputs, answered.inputs, strict=True):
+            place[...] = array.reshape(-1)
+        case.poison()
+        changed = runner.run(text, case)
+        if wrong := case.trespass() or changed or verdict(case.outputs, answered, text.problem.rule):
+            return f"{wrong}, where its inputs need all digits of {case.dtype}"
+    return None
 
 
 def _disbelief(runner: Runner, text: KernelText, case: Case) -> str | None:
