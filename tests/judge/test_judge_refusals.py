@@ -12,6 +12,7 @@ from py_backends import registry
 from py_backends.commands.judge import call
 from py_backends.commands.judge.wrappers import of_device
 from py_backends.conformance.at_hand import has_device
+from py_backends.errors import WrongRequest
 
 pytestmark = pytest.mark.stamped
 
@@ -65,10 +66,49 @@ def test_arrays_of_other_names_are_proposed_by_their_order() -> None:
         "sgemm(a, b, c), grid ceil(nn / 16) x m, block 16 x 16",
         "sgemm(a, b, c), work items o x m, in groups of 16 x 16",
         "sgemm(a, b, c, k + 1)",
+        "sgemm(a, a, b, c)",
     ],
 )
 def test_an_unclear_call_is_one_line(said: str, file: Path) -> None:
     assert refused("matmul", file, "--backend", "openmp", "--call", said)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said", "told"),
+    [
+        ("matmul", "f(a, a, b, c)", "f gets a more than once"),
+        ("matmul", "f(a, b, c, c)", "f gets c more than once"),
+        ("matmul", "f(a, b)", "f does not get c"),
+        ("heat", "f(u, c, m, n)", "f does not get steps"),
+        ("heat", "f(u, c, m, n, steps=4)", "f does not get steps"),
+    ],
+)
+def test_arrays_are_given_once_and_numbers_are_not_left_out(kernel: str, said: str, told: str) -> None:
+    with pytest.raises(WrongRequest, match=told):
+        call.parse(said, registry.problem(kernel))
+
+
+def test_a_size_may_be_given_twice() -> None:
+    """As BLAS has them: the distance of rows is a size, too."""
+    said = "f(m, n, k, a, k, b, n, c, n)"
+    assert call.parse(said, registry.problem("matmul")).arguments == ("m", "n", "k", "a", "k", "b", "n", "c", "n")
+
+
+IN_PYTHON = '''\
+# def mm(a): other's
+"""
+def mm(b): it's
+"""
+half = n // 2; pair = "#", 1
+def mm(a, b, tile=n // 2, c=0): pass
+'''
+
+
+def test_a_quotient_in_python_is_no_comment() -> None:
+    """Its own comments and strings hold no functions."""
+    assert list(call.parameters(IN_PYTHON, "mm", mark="#")) == [("a", "b", "tile", "c")]
+    assert "pair" in call.without_comments(IN_PYTHON, "#")
+    assert "mm(a, b, tile=1, c)" in call.proposed(IN_PYTHON, registry.problem("matmul"), "numpy", "#")
 
 
 def test_other_misfits_are_one_line(file: Path) -> None:

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from py_backends import registry
 from py_backends.contract import Problem, WorkItems
@@ -29,8 +30,13 @@ _CALL = re.compile(
     r"\((?P<arguments>[^()]*)\)\s*(?:,\s*(?P<launch>.+))?"
 )
 _ARGUMENT = re.compile(r"(?:(\w+)\s*=\s*)?(\w+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]?)")
-_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_STRINGS = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+_HIDDEN = re.compile(rf"//[^\n]*|/\*.*?\*/|{_STRINGS}", re.DOTALL)
 """Comments, and what stands between quotation marks."""
+_HIDDEN_IN_PYTHON = re.compile(rf"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|{_STRINGS}", re.DOTALL)
+"""The same in Python, where // divides."""
+_OF_PYTHON = "#"
+"""How its comments begin."""
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 _GRID = re.compile(r"grid (?P<grid>.+), block (?P<block>\d+(?: x \d+)*)")
 _WORK_ITEMS = re.compile(r"work items (.+)", re.IGNORECASE)
@@ -91,9 +97,11 @@ def parse(said: str, problem: Problem) -> Call:
     inputs, arrays = len(problem.inputs), named[: len(problem.inputs) + problem.outputs]
     said_each = [_argument(each.strip(), found["function"], named) for each in found["arguments"].split(",")]
     arguments = tuple(name if name in arrays else value for name, value in said_each)
-    for name in arrays:
+    for name in (*arrays, *named[len(arrays) + len(problem.dimensions) :]):  # sizes may be constants of the function
         if name not in (*arguments, found["result"]):
             raise WrongRequest(f"{found['function']} does not get {name}: {problem.name} has {listed(named)}")
+    if twice := next((name for name in arrays if arguments.count(name) > 1), None):
+        raise WrongRequest(f"{found['function']} gets {twice} more than once: give each array in one place")
     if found["result"] not in (None, *arrays[inputs:]):
         raise WrongRequest(f"{found['result']} is no output of {problem.name}")
     for name, value in said_each:
@@ -162,15 +170,15 @@ def names(problem: Problem) -> tuple[str, ...]:
     )
     for backend in registry.backend_names():
         for text in registry.kernel_texts(problem.name, backend).values():
-            own = next(parameters(text.text, problem.name, len(usual)), None)
+            own = next(parameters(text.text, problem.name, len(usual), mark_of(text.path)), None)
             if own and text.variant == "lecture" and own[: len(problem.inputs)] == problem.inputs:
                 return own
     return usual
 
 
-def parameters(text: str, function: str, count: int | None = None) -> Iterator[tuple[str, ...]]:
+def parameters(text: str, function: str, count: int | None = None, mark: str = "//") -> Iterator[tuple[str, ...]]:
     """The names of a function's parameters, wherever a source has it with so many; in any number without a count."""
-    for found in declared(text, function):
+    for found in declared(text, function, mark):
         each = tuple(name for part in found if (name := _name(part)))
         if count in (None, len(each)):
             yield each
@@ -182,16 +190,21 @@ def _name(parameter: str) -> str:
     return words[-1] if words else ""
 
 
-def declared(text: str, function: str) -> Iterator[list[str]]:
-    """The declared parameters of a function, wherever a source has it."""
+def declared(text: str, function: str, mark: str = "//") -> Iterator[list[str]]:
+    """The declared parameters of a function, wherever a source has it. `mark`: of comments, as `mark_of` has it."""
     form = rf"(?:\bdef|[\w>*&)])\s+[*&]?{re.escape(function)}\s*\(([^()]*)\)\s*(?:noexcept\s*)?[:{{\->]"
-    for found in re.finditer(form, without_comments(text)):
+    for found in re.finditer(form, without_comments(text, mark)):
         yield found[1].split(",")
 
 
-def without_comments(text: str) -> str:
+def mark_of(file: Path) -> str:
+    """How a comment begins in a file."""
+    return _OF_PYTHON if file.suffix == ".py" else "//"
+
+
+def without_comments(text: str, mark: str = "//") -> str:
     """A source with blanks in place of its comments and strings. Lines stay where they are."""
-    return _HIDDEN.sub(blank, text)
+    return (_HIDDEN_IN_PYTHON if mark == _OF_PYTHON else _HIDDEN).sub(blank, text)
 
 
 def outside_comments(text: str, change: Callable[[str], str]) -> str:
@@ -210,8 +223,8 @@ def blank(found: re.Match[str]) -> str:
 def proposed(text: str, problem: Problem, backend: str, mark: str) -> str:
     """A comment to paste into a file that lacks it, of what the file and the project's own source tell."""
     named = names(problem)
-    function, own = _likely(text, problem)
-    given = _proposed(next(declared(text, function), []), problem, named) if own else list(named)
+    function, own = _likely(text, problem, mark)
+    given = _proposed(next(declared(text, function, mark), []), problem, named) if own else list(named)
     launch = _usual_launch(problem, backend)
     return f"{mark} py-backends: {function}({', '.join(given)}){launch}"
 
@@ -236,13 +249,14 @@ def _proposed(own: Sequence[str], problem: Problem, named: Sequence[str]) -> lis
     return given
 
 
-def _likely(text: str, problem: Problem) -> tuple[str, tuple[str, ...]]:
+def _likely(text: str, problem: Problem, mark: str) -> tuple[str, tuple[str, ...]]:
     """The function of a file that is probably meant: the first kernel, else the one with the most parameters."""
     kernels = re.findall(
         r"\b(?:__global__|kernel|__kernel)\s[^;{(]*?(\w+)\s*\(", re.sub(r"__launch_bounds__\([^)]*\)", "", text)
     )
-    functions = kernels or re.findall(r"(?:\bdef|[\w>*&])\s+[*&]?(\w+)\s*\([^()]*\)\s*[:{\->]", without_comments(text))
-    found = [(name, own) for name in functions for own in parameters(text, name) if name not in ("main", "if", "for")]
+    form, bare = r"(?:\bdef|[\w>*&])\s+[*&]?(\w+)\s*\([^()]*\)\s*[:{\->]", without_comments(text, mark)
+    functions = [name for name in kernels or re.findall(form, bare) if name not in ("main", "if", "for")]
+    found = [(name, own) for name in functions for own in parameters(text, name, mark=mark)]
     return max(found, key=lambda each: len(each[1]), default=(problem.name, ()))
 
 

@@ -112,7 +112,7 @@ def _write(given: Given, folder: Path) -> bool:
         return "Formats" in _declared(text)
     called = _called(given, text, everything, problem)
     takes = wrappers.formats(called, everything, problem)
-    mark = "#" if given.suffix == ".py" else "//"
+    mark = call.mark_of(given.file)
     head = wrappers.head(called, given.file.name, text, takes, problem, mark)
     wrapper = head + _wrapped(given, called, text, problem, folder)
     source.write_text(wrapper, encoding="utf-8")
@@ -122,7 +122,7 @@ def _write(given: Given, folder: Path) -> bool:
 def _bare(given: Given) -> str:
     """The file and what it includes, without comments and strings."""
     every = (each.read_text(encoding="utf-8", errors="replace") for each in files_of(given.file))
-    return "\n".join(map(call.without_comments, every))
+    return "\n".join(call.without_comments(each, call.mark_of(given.file)) for each in every)
 
 
 def _bring(given: Given, place: Path) -> None:
@@ -156,7 +156,8 @@ def is_in_our_form(given: Given, text: str, problem: Problem) -> bool:
     if given.suffix == ".cpp" and not _is_template(text, given.kernel):
         return False
     wanted = [_without_outputs(each, problem) for each in (call.names(problem), *_names_in_model(given))]
-    own = (_without_outputs(each, problem) for each in call.parameters(text, given.kernel))
+    mark = call.mark_of(given.file)
+    own = (_without_outputs(each, problem) for each in call.parameters(text, given.kernel, mark=mark))
     return not _is_launched(given) and any(each in wanted for each in own)
 
 
@@ -174,7 +175,7 @@ def _is_template(text: str, function: str) -> bool:
 def _names_in_model(given: Given) -> Iterator[tuple[str, ...]]:
     """The parameters that the model's own sources of the kernel have, such as those of ranks."""
     for text in registry.kernel_texts(given.kernel, given.backend).values():
-        yield from call.parameters(text.text, given.kernel)
+        yield from call.parameters(text.text, given.kernel, mark=call.mark_of(text.path))
 
 
 def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
@@ -182,7 +183,7 @@ def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
     if given.suffix == ".cpp" and _is_launched(given):
         raise WrongRequest(f"{given.backend} takes sources in this project's form alone: docs/write-a-kernel.md")
     said = given.said or call.said_in(text)
-    mark = "#" if given.suffix == ".py" else "//"
+    mark = call.mark_of(given.file)
     paste = call.proposed(text, problem, given.backend, mark)
     if said is None:
         raise WrongRequest(f"{given.file} does not say how {given.kernel} is called: put a line such as  {paste}")
