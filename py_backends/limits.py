@@ -50,10 +50,19 @@ def tolerance(value: Any) -> float:
 
 def seconds(text: str) -> float:
     """A time above 0, as an option has it. Raises argparse's error for others."""
+    return _above_0(text, "seconds")
+
+
+def gigabytes(text: str) -> float:
+    """An amount of memory above 0, as an option has it. Raises argparse's error for others."""
+    return _above_0(text, "gigabytes")
+
+
+def _above_0(text: str, of: str) -> float:
     try:
         found = float(text)
     except ValueError:
         found = math.nan
     if not 0 < found < math.inf:
-        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
+        raise argparse.ArgumentTypeError(f"takes a number of {of} above 0, not {text!r}")
     return found

@@ -118,6 +118,8 @@ def test_other_misfits_are_one_line(file: Path) -> None:
     assert "nowhere" in refused(*options, "--target", "nowhere")
     assert "sycl" in refused("matmul", file, "--backend", "sycl")
     assert "other" in refused(*options, "--call", "other(a, b, c)")
+    assert "number of gigabytes above 0, not '0'" in refused(*options, "--memory", "0")
+    assert "number of seconds above 0, not 'x'" in refused(*options, "--patience", "x")
 
 
 @pytest.mark.skipif(has_device("cublas"), reason="it is there")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from py_backends.commands import _options, _outputs, _run
 from py_backends.errors import BackendUnavailable, WrongRequest
-from py_backends.limits import seconds
+from py_backends.limits import gigabytes, seconds
 
 if TYPE_CHECKING:
     from py_backends.results.report import Report
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     help_of = "a case without an answer after this time counts as hung (default: %(default)g)"
     parser.add_argument("--patience", metavar="SECONDS", type=seconds, default=30.0, help=help_of)
     help_of = "a worker that takes more memory is ended (default: half of what is free)"
-    parser.add_argument("--memory", metavar="GB", type=seconds, help=help_of)
+    parser.add_argument("--memory", metavar="GB", type=gigabytes, help=help_of)
 
 
 def run(options: argparse.Namespace) -> int:
