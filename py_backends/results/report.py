@@ -413,7 +413,8 @@ class Judgement:
     """What `judge` says of one file.
 
     file: its path, as it was given.
-    right: whether every case holds, and the row at the timed shape.
+    right: whether every case holds, and the row at the timed shape. False, without a failing case, after an
+        interruption, which leaves that row unchecked.
     dtypes: the number formats in which it was tried.
     cases, kinds: how many of the suite ran, and of how many kinds.
     failed: how many of them do not hold. A kind is left after three.

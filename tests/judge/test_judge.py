@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import CLONE, run_command
@@ -10,8 +11,13 @@ from judged import OF_JUDGE, judge, refused
 from written_files import made
 
 from py_backends import registry
-from py_backends.commands.judge import source
-from py_backends.results.report import Report
+from py_backends.commands.judge import clock, source, table, trying
+from py_backends.commands.judge.judging import Judging
+from py_backends.commands.judge.source import Added, Given
+from py_backends.commands.judge.trying import Outcome
+from py_backends.harness import compare
+from py_backends.harness.compare import checked_settings
+from py_backends.results.report import Report, Row
 
 pytestmark = pytest.mark.stamped
 
@@ -258,3 +264,60 @@ def test_the_example_of_the_page_is_right() -> None:
     run = run_command("judge", "matmul", CLONE / "examples" / "own_code" / "sgemm.cu")
     assert (run.returncode, run.stderr) == (0, "")
     assert "right: " in run.stdout
+
+
+@pytest.fixture
+def judging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judging:
+    """Of a source of which every case of the suite holds, and which `compare` has timed."""
+    tried = Outcome(["float32"], cases=5, kinds={"shapes"})
+    monkeypatch.setattr(trying, "tried", lambda *_, **__: tried)
+    file = made(tmp_path, {"mine.py": ""}) / "mine.py"
+    text = registry.kernel_texts("matmul", "numpy")["lecture"]
+    return Judging(Given("matmul", file, "numpy"), Added(text, True), None, None, {}, checked_settings(), None)
+
+
+def timed(monkeypatch: pytest.MonkeyPatch, *rows: Row, interrupted: bool = False) -> None:
+    """Let a comparison have these rows."""
+    report = Report("", "", {}, {}, list(rows), interrupted=interrupted)
+    monkeypatch.setattr(compare, "run", lambda *_: report)
+
+
+def row_at(size: int, status: str = "ok") -> Row:
+    return Row("matmul", "numpy", "cpu", "lecture", "float32", {"m": size, "n": size, "k": size}, status)
+
+
+def test_an_interrupted_run_does_not_say_that_the_file_is_right(
+    judging: Judging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its timed shape was not checked. What had failed before is wrong all the same."""
+    timed(monkeypatch, row_at(8), interrupted=True)
+    report = judging.run(30.0, None)
+    found = report.judgement
+    assert found is not None
+    assert (found.right, found.failing, report.exit_code()) == (False, None, 130)
+    said = list(table.lines(report, found))
+    assert said[0].startswith("interrupted: ")
+    assert "not checked" in said[1]
+    timed(monkeypatch, row_at(8, "mismatch"), interrupted=True)
+    wrong = judging.run(30.0, None).judgement
+    assert wrong is not None
+    assert wrong.failing is not None
+    assert not wrong.right
+
+
+def test_each_timed_shape_counts(judging: Judging, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that is doubted has the status of its fault."""
+    asked = []
+
+    def doubt(*what: Any) -> tuple[str, str] | None:
+        asked.append(what[3])
+        return ("impossible", "its clock is wrong") if what[3][0] == 9 else None
+
+    monkeypatch.setattr(clock, "doubt", doubt)
+    timed(monkeypatch, row_at(8), row_at(9))
+    report = judging.run(30.0, None)
+    assert asked == [(8, 8, 8), (9, 9, 9)]
+    assert [row.status for row in report.rows] == ["ok", "impossible"]
+    assert report.judgement is not None
+    assert report.judgement.failing is not None
+    assert (report.judgement.right, report.judgement.failing.sizes) == (False, [9, 9, 9])

@@ -22,6 +22,8 @@ from py_backends.harness import compare
 from py_backends.harness.compare import Progress
 from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
+from py_backends.harness.running_row import RunningRow
+from py_backends.harness.summary import row_of
 from py_backends.results.report import FAILURES, FailingCase, Judgement, Report, Row
 from py_backends.results.spec import Sizes, Spec
 from py_backends.system import machine
@@ -75,7 +77,7 @@ class Judging:
             wrong = self._wrong_when_timed(report, patience)
         if wrong is not None:
             wrong = _told(wrong, watchdog, self._text)
-        report.judgement = self._judgement(outcome, wrong)
+        report.judgement = self._judgement(outcome, wrong, checked=not report.interrupted)
         return report
 
     def _say(self, done: float, total: float, text: str) -> None:
@@ -121,49 +123,42 @@ class Judging:
             and (spec.variant == self._text.variant or spec.backend != self._text.backend or not self._target.emulated)
         ]
 
-    def _row(self, report: Report) -> Row | None:
-        return next((row for row in report.rows if row.variant == self._text.variant), None)
-
     def _wrong_when_timed(self, report: Report, patience: float) -> FailingCase | None:
-        """What is wrong at the timed shape, or with its times; None where nothing is."""
-        row = self._row(report)
-        if row is None or report.interrupted:
-            return None
-        if row.status == "ok":
-            sizes = tuple(row.shape.values())
-            settings = self._settings["threads"], self._settings["seed"], patience
-            if doubt := clock.doubt(self._text, self._target, row.dtype, sizes, *settings):
-                row.status, row.reason = doubt
-        if row.status in FAILURES:
-            reason = row.reason or row.status
-            return FailingCase("compare", str(self._settings["seed"]), row.dtype, list(row.shape.values()), reason)
+        """What is wrong at a timed shape, or with its times; None where nothing is, or where nobody has looked."""
+        for at, row in enumerate(report.rows):
+            if row.variant != self._text.variant:
+                continue
+            if row.status == "ok" and not report.interrupted:
+                report.rows[at] = self._doubted(row, patience)
+            status, reason = report.rows[at].status, report.rows[at].reason
+            if status in FAILURES:
+                seed = str(self._settings["seed"])
+                return FailingCase("compare", seed, row.dtype, list(row.shape.values()), reason or status)
         return None
+
+    def _doubted(self, row: Row, patience: float) -> Row:
+        """The row, whose status is that of its fault if it is right only while it is not timed."""
+        sizes = tuple(row.shape.values())
+        settings = self._settings["threads"], self._settings["seed"], patience
+        doubt = clock.doubt(self._text, self._target, row.dtype, sizes, *settings)
+        return row if doubt is None else replace(row, status=doubt[0], reason=doubt[1])
 
     def _wrong(self, failing: FailingCase, outcome: Outcome) -> Report:
         """The results of a source that is not timed, since it is wrong."""
-        problem = self._text.problem
-        sizes = failing.sizes or list(problem.default_sizes)
-        row = Row(
-            self._given.kernel,
-            self._given.backend,
-            self._target.name,
-            self._text.variant,
-            failing.dtype,
-            dict(zip(problem.parameters, sizes, strict=True)),
-            _status(failing),
-            failing.reason,
-            device=self._target.device,
-        )
+        sizes = tuple(failing.sizes or self._text.problem.default_sizes)
+        names = self._given.kernel, self._given.backend, self._target.name, self._text.variant, failing.dtype
+        row = RunningRow(Spec(*names, sizes), self._target, self._text, sizes=sizes)
+        row.status, row.reason = _status(failing), failing.reason
         return Report(
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             package_version=py_backends.__version__,
             machine=machine.describe(),
             settings=self._settings,
-            rows=[row],
+            rows=[row_of(row)],
             judgement=self._judgement(outcome, failing),
         )
 
-    def _judgement(self, outcome: Outcome, failing: FailingCase | None) -> Judgement:
+    def _judgement(self, outcome: Outcome, failing: FailingCase | None, *, checked: bool = True) -> Judgement:
         source = self._given.file.read_text(encoding="utf-8", errors="replace")
         return Judgement(
             str(self._given.file),
@@ -171,7 +166,7 @@ class Judging:
             self._given.backend,
             self._target.name,
             self._text.variant,
-            failing is None,
+            failing is None and checked,
             outcome.dtypes,
             outcome.cases,
             len(outcome.kinds),

@@ -32,7 +32,10 @@ def lines(report: Report, found: Judgement) -> Iterator[str]:
     failed = (
         f"{found.failed} of {tried} fail" if found.failed and found.cases else f"{tried} hold" if found.cases else ""
     )
-    yield f"{'right' if found.right else 'wrong'}: {where}{failed and f': {failed}'}"
+    said = "right" if found.right else "wrong" if found.failing else "interrupted"
+    yield f"{said}: {where}{failed and f': {failed}'}"
+    if said == "interrupted":
+        yield "the timed shape was not checked to the end, so nobody knows whether it is right: run it again"
     if found.failing is not None:
         yield f"smallest failing case: {_case(found.failing)}: {found.failing.reason}"
     row = next((each for each in report.rows if each.variant == found.variant), None)
