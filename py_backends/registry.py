@@ -119,9 +119,9 @@ def add_sources(path: str | os.PathLike[str], kernel: str) -> None:
     """Take the sources in a folder for further ones of a kernel: BACKEND.*, as the variant that the folder is named.
 
     Raises WrongRequest, with one line, for an unknown kernel, a folder that has no source of any backend, or whose name
-    is that of another variant.
+    is that of another variant. Raises BrokenKernel, which says why, for a kernel whose problem is not valid.
     """
-    known(kernel, kernel_names(), "kernel")
+    problem(kernel)
     folder = folders.sources_at(path, kernel)
     if not any(folder.sources(backend) for backend in backend_names()):
         raise WrongRequest(f"{path} has no source: a file is named after its backend, such as openmp.cpp")

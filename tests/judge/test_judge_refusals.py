@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from judged import OF_JUDGE, judge, refused
 from test_judge import IN_CPP, IN_OPENCL, ITS_CALL, SGEMM
+from written_files import made
 
 from py_backends import registry
 from py_backends.commands.judge import call
@@ -28,6 +29,12 @@ def test_what_is_unknown_is_named(file: Path) -> None:
     assert "matmul" in refused("matmull", file)
     assert "none.cpp" in refused("matmul", file.with_name("none.cpp"))
     assert ".cl, .cpp, .cu and .py" in refused("matmul", file.rename(file.with_suffix(".rs")))
+
+
+def test_a_broken_kernel_says_why(file: Path, tmp_path: Path) -> None:
+    """It is not an unknown one."""
+    folder = made(tmp_path / "axpy", {"problem.py": "import no_such_thing\n"})
+    assert "no_such_thing" in refused(folder, file, "--backend", "openmp")
 
 
 def test_a_file_of_several_models_needs_its_name(file: Path) -> None:

@@ -315,6 +315,14 @@ def test_of_two_folders_of_sources_of_one_name_none_replaces_the_other(tmp_path:
     assert registry.kernel_files("vecadd", "numpy")["mine"][0] == one / "numpy.py"
 
 
+@pytest.mark.usefixtures("forgotten")
+def test_sources_of_a_broken_kernel_say_why_it_is_broken(tmp_path: Path) -> None:
+    """It is not an unknown one."""
+    kernel = registry.kernel_named(made(tmp_path / "axpy", {"problem.py": "import no_such_thing\n"}))
+    with pytest.raises(BrokenKernel, match="no_such_thing"):
+        registry.add_sources(made(tmp_path / "mine", {"numpy.py": ""}), kernel)
+
+
 @pytest.mark.parametrize("kernel", ["", "--kernel vecadd,dot"])
 def test_sources_are_of_one_kernel(kernel: str, tmp_path: Path) -> None:
     run = run_python("-m", "py_backends", "compare", "--sources", tmp_path, *kernel.split())

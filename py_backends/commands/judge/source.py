@@ -47,7 +47,7 @@ def suffix_of(file: Path) -> str:
 def checked(kernel: str, file: Path, backend: str | None, said: str | None) -> Given:
     """What is given, once its model is clear. Raises WrongRequest, with one line, where it is not."""
     name = registry.kernel_named(kernel)
-    registry.known(name, registry.kernel_names(), "kernel")
+    registry.problem(name)  # unknown, or broken: it says why
     if not file.is_file():
         raise WrongRequest(f"{file} is no file")
     if backend is not None:
