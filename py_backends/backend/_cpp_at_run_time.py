@@ -6,6 +6,7 @@ A library has one kernel, for one number format and instruction set, behind the 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -23,7 +24,7 @@ import numpy as np
 from py_backends import _compiled, registry
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
-from py_backends.system import cxx, kernel_store, surroundings
+from py_backends.system import cxx, kernel_store, surroundings, temporary
 from py_backends.system.descriptors import unnamed_file
 from py_backends.wording import in_one_line
 
@@ -111,23 +112,56 @@ def _load(content: bytes) -> ctypes.CDLL:
 
 
 def _compile(text: KernelText, dtype: str, command: Sequence[str]) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="py-backends-") as folder:
-        source, library = Path(folder, "at_run_time.cpp"), Path(folder, "at_run_time.so")
+    folder = temporary.folder()
+    if folder is None:
+        reason = f"{tempfile.gettempdir()} has no place for a temporary folder, in which C++ is compiled"
+        raise BackendUnavailable(reason, "set TMPDIR to a folder that can be written to")
+    try:
+        source, library = folder / "at_run_time.cpp", folder / "at_run_time.so"
         source.write_text(_source(text, dtype), encoding="utf-8")
         Path(folder, "instances.inc").write_text("INSTANCE(at_run_time)\n", encoding="utf-8")
-        ran = subprocess.run(
-            [*command, f"-I{folder}", str(source), "-o", str(library), *_link_flags()],
-            env={**os.environ, **surroundings.OF_COMPILERS},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_LONGEST,
-        )
-        if ran.returncode != 0:
-            lines = [line for line in ran.stderr.splitlines() if "error" in line.lower()] or ran.stderr.splitlines()
+        status, said = _ran([*command, f"-I{folder}", str(source), "-o", str(library), *_link_flags()])
+        if status != 0:
+            lines = [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines()
             raise RuntimeError(f"{command[0]} does not compile it: {in_one_line('; '.join(lines[:_MOST_LINES]))}")
         return library.read_bytes()
+    finally:
+        temporary.remove(folder)
+
+
+def _ran(command: Sequence[str]) -> tuple[int, str]:
+    """How a compiler ended, and what it said. It is ended with all that it has started, if it takes too long.
+
+    It has no process group of its own, since a worker is ended with its group.
+    """
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **surroundings.OF_COMPILERS},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            _, said = process.communicate(timeout=_LONGEST)
+        except BaseException as ended:  # also Ctrl-C, of which a notebook's compiler does not learn
+            _end(process.pid)
+            if isinstance(ended, subprocess.TimeoutExpired):
+                raise RuntimeError(f"{command[0]} has not compiled it within {_LONGEST} s") from None
+            raise
+    return process.returncode, said
+
+
+def _end(process: int) -> None:
+    """End a process, and all that it has started."""
+    import psutil  # takes longer than the rest, and is rarely needed
+
+    with contextlib.suppress(psutil.Error):  # it has ended by itself
+        found = psutil.Process(process)
+        for each in [found, *found.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
 
 
 def _source(text: KernelText, dtype: str) -> str:

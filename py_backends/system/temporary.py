@@ -1,4 +1,4 @@
-"""Temporary folders of workers. What a compiler leaves there is removed, whatever ends the worker or the harness."""
+"""Temporary folders of workers and compilers. What they leave there is removed, whatever ends them or the harness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCK = Lock()
 
 
 def folder() -> Path | None:
-    """A new folder for one worker, which `remove` removes; None where the system has no place for it."""
+    """A new folder for one worker or compiler, which `remove` removes; None where the system has no place for it."""
     try:
         with _LOCK:
             return Path(tempfile.mkdtemp(dir=_folder_of_process(os.getpid())))

@@ -12,6 +12,7 @@ from time import sleep
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from commands import CLONE
 
@@ -19,6 +20,7 @@ from py_backends import registry
 from py_backends.backend import _cpp_at_run_time, _cpu_kernels
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
+from py_backends.system import temporary
 
 SCALE = """// vecadd, by a loop of anybody's.
 #include <cstdint>
@@ -125,6 +127,34 @@ def test_another_compiler_is_taken_by_its_name(tmp_path: Path, kept: Path, monke
     assert len(list(kept.iterdir())) == 2
 
 
+@pytest.mark.cpp
+def test_a_compiler_that_never_ends_is_ended_with_all_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler's command starts the compiler proper, which computed on for nobody."""
+    endless, started = tmp_path / "endless", tmp_path / "started"
+    endless.write_text(f"#!/bin/sh\nsleep 600 &\necho $! >{started}\nwait\n")
+    endless.chmod(0o755)
+    monkeypatch.setenv("CXX", str(endless))
+    monkeypatch.setattr(_cpp_at_run_time, "_LONGEST", 2)
+    with pytest.raises(RuntimeError, match=r"endless has not compiled it within 2 s$"):
+        added("cpp", source(tmp_path, "cpp", SCALE.replace("{pragma}", "")))
+    while is_alive(int(started.read_text())):  # a signal takes a moment
+        sleep(0.05)
+
+
+def is_alive(process: int) -> bool:
+    return psutil.pid_exists(process) and psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.cpp
+def test_without_a_temporary_folder_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(temporary, "folder", lambda: None)
+    with pytest.raises(BackendUnavailable, match="has no place for a temporary folder") as raised:
+        added("cpp", source(tmp_path, "cpp", SCALE.replace("{pragma}", "")))
+    assert "TMPDIR" in (raised.value.fix or "")
+
+
 @pytest.fixture
 def changed(tmp_path: Path) -> KernelText:
     """A copy of the project's own source, of which something is another than what was compiled."""
@@ -146,6 +176,7 @@ def test_a_source_that_has_changed_is_compiled_as_it_is(changed: KernelText) -> 
 @pytest.mark.slow
 @pytest.mark.cpp
 def test_two_processes_and_one_that_is_killed_leave_what_is_right(tmp_path: Path, kept: Path) -> None:
+    """Nor does the killed one leave anything in the temporary folder, after the others."""
     source(tmp_path, "cpp", SCALE.replace("{pragma}", ""))
     code = (
         "import sys, numpy as np\n"
@@ -160,15 +191,18 @@ def test_two_processes_and_one_that_is_killed_leave_what_is_right(tmp_path: Path
     slow, begun = tmp_path / "slow", tmp_path / "begun"
     slow.write_text(f"#!/bin/sh\ntouch {begun}\nsleep 60\n")
     slow.chmod(0o755)
-    killed = subprocess.Popen(command, cwd=CLONE, start_new_session=True, env={**os.environ, "CXX": str(slow)})
+    (tmp_path / "tmp").mkdir()
+    alone = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    killed = subprocess.Popen(command, cwd=CLONE, start_new_session=True, env={**alone, "CXX": str(slow)})
     while not begun.exists():
         assert killed.poll() is None
         sleep(0.05)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
-    several = [subprocess.Popen(command, cwd=CLONE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    several = [subprocess.Popen(command, cwd=CLONE, env=alone, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [each.communicate()[0] for each in several] == ["[3. 3. 3.]\n"] * 2
     assert len([file for file in kept.iterdir() if not file.name.startswith("unfinished")]) == 1
+    assert not list((tmp_path / "tmp").iterdir())
 
 
 @pytest.mark.nightly
