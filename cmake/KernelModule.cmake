@@ -25,16 +25,16 @@ set(PY_BACKENDS_REASONS "")
 # optimised together with the rest of the program, which could move its instructions there. Sums of integers wrap
 # around. No kernel reads errno, by which a root would tell of a negative number: it would be one of a vector no more.
 set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-math-errno -fwrapv)
-# `#pragma omp simd` needs no OpenMP library, so every source may use it.
-check_cxx_compiler_flag(-fopenmp-simd PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
-if(PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
-  list(APPEND PY_BACKENDS_INSTANCE_FLAGS -fopenmp-simd)
-endif()
-# g++ makes inline variables one for the whole process, which part_instances.cmake could not make local.
-check_cxx_compiler_flag(-fno-gnu-unique PY_BACKENDS_COMPILER_HAS_NO_GNU_UNIQUE)
-if(PY_BACKENDS_COMPILER_HAS_NO_GNU_UNIQUE)
-  list(APPEND PY_BACKENDS_INSTANCE_FLAGS -fno-gnu-unique)
-endif()
+# `#pragma omp simd` needs no OpenMP library, so every source may use it. g++ makes inline variables one for the whole
+# process, which part_instances.cmake could not make local.
+set(PY_BACKENDS_FLAGS_OF_SOME_COMPILERS -fopenmp-simd -fno-gnu-unique)
+foreach(flag IN LISTS PY_BACKENDS_FLAGS_OF_SOME_COMPILERS)
+  string(MAKE_C_IDENTIFIER "PY_BACKENDS_COMPILER_HAS${flag}" known)
+  check_cxx_compiler_flag(${flag} ${known})
+  if(${known})
+    list(APPEND PY_BACKENDS_INSTANCE_FLAGS ${flag})
+  endif()
+endforeach()
 if(PY_BACKENDS_X86_64)
   list(APPEND PY_BACKENDS_INSTANCE_FLAGS -march=x86-64 -mtune=generic)
 endif()
@@ -175,10 +175,17 @@ endfunction()
 function(place_modules)
   string(JOIN ",\n    " left_out ${PY_BACKENDS_REASONS})
   set(record "${CMAKE_CURRENT_BINARY_DIR}/build.${Python_SOABI}.json")
-  # How a source is compiled that was not there: py_backends/backend/_cpp_at_run_time.py.
-  json_list(all_flags ${PY_BACKENDS_INSTANCE_FLAGS})
+  # How a source is compiled that was not there, maybe by another compiler: py_backends/backend/_cpp_at_run_time.py.
+  set(flags ${PY_BACKENDS_INSTANCE_FLAGS})
+  list(REMOVE_ITEM flags ${PY_BACKENDS_FLAGS_OF_SOME_COMPILERS})
+  json_list(all_flags ${flags})
+  json_list(some_flags ${PY_BACKENDS_FLAGS_OF_SOME_COMPILERS})
   json_list(link_flags ${PY_BACKENDS_LINK_FLAGS})
-  json_list(openmp_flags ${OpenMP_CXX_FLAGS} -fno-exceptions)
+  set(openmp "")
+  if(OpenMP_CXX_FOUND)
+    set(openmp -fopenmp)  # clang's own for it, -fopenmp=libomp, is none of g++
+  endif()
+  json_list(openmp_flags ${openmp} -fno-exceptions)
   set(set_flags "")
   foreach(set IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
     json_list(flags ${PY_BACKENDS_FLAGS_${set}})
@@ -189,6 +196,7 @@ function(place_modules)
   "compiler": "@PY_BACKENDS_COMPILER@",
   "flags": {
     "all": @all_flags@,
+    "of_some_compilers": @some_flags@,
     "link": @link_flags@,
     "modules": {
       "cpp": ["-fno-exceptions"],

@@ -65,17 +65,19 @@ def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) ->
     Raises BackendUnavailable where there is no compiler, and RuntimeError, with the compiler's lines, where it refuses
     the source.
     """
-    compiler, flags = cxx.compiler(), _flags(module, instruction_set)
+    compiler, flags, of_some = cxx.compiler(), _flags(module, instruction_set), _of_some_compilers()
     headers = _headers()
     shared = (*headers.glob("*.[ch]pp"), *registry.kernels_folder().glob("*.hpp"))
     own = [file.read_bytes() for file in sorted(shared)]
     files = [part for file in text.files for part in (os.fsencode(file.name), file.read_bytes())]
     name = kernel_store.key(
-        "cpp", *_facts(str(shutil.which(compiler[0]))), *compiler, *flags, dtype, text.kernel, *own, *files
+        "cpp", *_facts(str(shutil.which(compiler[0]))), *compiler, *flags, *of_some, dtype, text.kernel, *own, *files
     )
 
     def compiled() -> tuple[ctypes.CDLL, bytes]:
-        library = _compile(text, dtype, [*compiler, *flags, f"-I{headers}", f"-I{headers.parent / 'kernels'}"])
+        known = [flag for flag in of_some if _knows(compiler, flag)]
+        command = [*compiler, *flags, *known, f"-I{headers}", f"-I{headers.parent / 'kernels'}"]
+        library = _compile(text, dtype, command)
         return _load(library), library
 
     library = kernel_store.kept(name, _load, compiled)
@@ -187,6 +189,16 @@ def _flags(module: str, instruction_set: str) -> list[str]:
     own = recorded["modules"].get(module, [])
     headers = [f"-I{_headers_of_tbb()}"] if "-DPY_BACKENDS_TBB" in own else []
     return [*_OPTIMISED, *recorded["all"], *own, *recorded["sets"][instruction_set], *headers]
+
+
+def _of_some_compilers() -> list[str]:
+    """Flags that not every compiler knows. The build may have used another one than is here."""
+    flags: list[str] = _compiled.build()["flags"].get("of_some_compilers", [])
+    return flags
+
+
+def _knows(compiler: Sequence[str], flag: str) -> bool:
+    return _ran([*compiler, flag, "-fsyntax-only", "-x", "c++", os.devnull])[0] == 0
 
 
 def _link_flags() -> list[str]:

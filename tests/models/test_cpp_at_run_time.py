@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import psutil
 import pytest
 from commands import CLONE
+from compilers import clang, gcc
 
 from py_backends import registry
 from py_backends.backend import _cpp_at_run_time, _cpu_kernels
@@ -125,6 +127,32 @@ def test_another_compiler_is_taken_by_its_name(tmp_path: Path, kept: Path, monke
     added("cpp", text)
     assert (tmp_path / "called").exists()
     assert len(list(kept.iterdir())) == 2
+
+
+@pytest.mark.cpp
+def test_a_compiler_that_lacks_a_flag_of_the_builds_goes_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As clang refuses -fno-gnu-unique, after a build by g++."""
+    other, called = tmp_path / "other", tmp_path / "called"
+    lacks = 'case " $* " in *" -fno-gnu-unique "*) echo "error: unknown argument" >&2; exit 1;; esac'
+    other.write_text(f'#!/bin/sh\n{lacks}\ntouch {called}\nexec {shutil.which("c++")} "$@"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("CXX", str(other))
+    assert added("cpp", source(tmp_path, "cpp", SCALE.replace("{pragma}", "")))[1000] == 1001
+    assert called.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("other", [gcc, clang])
+def test_either_compiler_serves_whichever_built_the_modules(
+    other: Callable[[], str | None], backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = other() or pytest.skip(f"no {other.__name__} (to change that: apt-get install g++ clang libomp-dev)")
+    monkeypatch.setenv("CXX", compiler)
+    text = source(tmp_path, backend, SCALE.replace("{pragma}", PRAGMAS[backend]))
+    np.testing.assert_array_equal(added(backend, text), np.arange(1, 1002).astype("f4"))
 
 
 @pytest.mark.cpp

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLONE, Finished, environment
-from compilers import gcc_or_skip
+from compilers import clang, gcc_or_skip
 
 from py_backends import registry
 from py_backends.backend import _cpu_kernels
@@ -164,6 +164,18 @@ def test_a_compiler_that_lacks_what_the_sources_need_is_named_in_one_line(tmp_pa
     configured = configure(tmp_path / "build", "CPP", CXX=str(old))
     assert configured.returncode == 1
     assert "clang 14 or newer" in " ".join(configured.stderr.split())
+
+
+def test_the_flags_that_it_records_are_for_every_compiler(tmp_path: Path) -> None:
+    """What comes later may be compiled by g++ after a build by clang, whose -fopenmp=libomp g++ refuses."""
+    compilers = gcc_or_skip(), clang() or pytest.skip("no clang (to change that: apt-get install clang libomp-dev)")
+    recorded = []
+    for number, compiler in enumerate(compilers):
+        configured = configure(tmp_path / str(number), "OPENMP", CXX=compiler)
+        assert configured.returncode == 0, configured.stderr
+        (record,) = (tmp_path / str(number)).glob("build.*.json")
+        recorded.append(json.loads(record.read_text())["flags"])
+    assert recorded[0] == recorded[1]
 
 
 def test_presets_name_the_configuration_that_they_build() -> None:
