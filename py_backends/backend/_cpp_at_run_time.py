@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -62,25 +64,36 @@ VISIBLE void once() {{ survive_forks(); }}
 def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) -> Run:
     """A source of a backend's module, compiled now or before.
 
+    A kept one is named by the contents of the source and of what it includes. It counts while all else that the
+    compiler read is as it was: headers that an option of `CXX` finds, and the system's.
+
     Raises BackendUnavailable where there is no compiler, and RuntimeError, with the compiler's lines, where it refuses
     the source.
     """
     compiler, flags, of_some = cxx.compiler(), _flags(module, instruction_set), _of_some_compilers()
-    headers = _headers()
+    program, headers = str(Path(str(shutil.which(compiler[0]))).resolve()), _headers()
     shared = (*headers.glob("*.[ch]pp"), *registry.kernels_folder().glob("*.hpp"))
     own = [file.read_bytes() for file in sorted(shared)]
     files = [part for file in text.files for part in (os.fsencode(file.name), file.read_bytes())]
     name = kernel_store.key(
-        "cpp", *_facts(str(shutil.which(compiler[0]))), *compiler, *flags, *of_some, dtype, text.kernel, *own, *files
+        "cpp", program, _facts(program), *compiler, *flags, *of_some, dtype, text.kernel, *own, *files
     )
+
+    def load(content: bytes) -> ctypes.CDLL:
+        others, _, library = content.partition(b"\n")
+        if any(_facts(file) != before for file, before in json.loads(others).items()):
+            raise ValueError("it was made of another file")
+        return _load(library)
 
     def compiled() -> tuple[ctypes.CDLL, bytes]:
         known = [flag for flag in of_some if _knows(compiler, flag)]
         command = [*compiler, *flags, *known, f"-I{headers}", f"-I{headers.parent / 'kernels'}"]
-        library = _compile(text, dtype, command)
-        return _load(library), library
+        library, read = _compile(text, dtype, command)
+        in_name = {file.resolve() for file in (*shared, *text.files)}
+        others = {file: _facts(file) for file in read if Path(file).resolve() not in in_name}
+        return _load(library), json.dumps(others).encode() + b"\n" + library
 
-    library = kernel_store.kept(name, _load, compiled)
+    library = kernel_store.kept(name, load, compiled)
     return _launched(library, text)
 
 
@@ -113,22 +126,32 @@ def _load(content: bytes) -> ctypes.CDLL:
     return library
 
 
-def _compile(text: KernelText, dtype: str, command: Sequence[str]) -> bytes:
+def _compile(text: KernelText, dtype: str, command: Sequence[str]) -> tuple[bytes, list[str]]:
+    """A library, and the files that the compiler has read for it, the system's too."""
     folder = temporary.folder()
     if folder is None:
         reason = f"{tempfile.gettempdir()} has no place for a temporary folder, in which C++ is compiled"
         raise BackendUnavailable(reason, "set TMPDIR to a folder that can be written to")
     try:
-        source, library = folder / "at_run_time.cpp", folder / "at_run_time.so"
+        source, library, read = (folder / f"at_run_time.{ending}" for ending in ("cpp", "so", "d"))
         source.write_text(_source(text, dtype), encoding="utf-8")
         Path(folder, "instances.inc").write_text("INSTANCE(at_run_time)\n", encoding="utf-8")
-        status, said = _ran([*command, f"-I{folder}", str(source), "-o", str(library), *_link_flags()])
+        status, said = _ran(
+            [*command, f"-I{folder}", str(source), "-o", str(library), "-MD", "-MF", str(read), *_link_flags()]
+        )
         if status != 0:
             lines = [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines()
             raise RuntimeError(f"{command[0]} does not compile it: {in_one_line('; '.join(lines[:_MOST_LINES]))}")
-        return library.read_bytes()
+        files = _named_in(read.read_text(encoding="utf-8", errors="surrogateescape"))
+        return library.read_bytes(), [file for file in files if Path(file).parent != folder]
     finally:
         temporary.remove(folder)
+
+
+def _named_in(rule: str) -> list[str]:
+    """The files that a rule for make depends on, as compilers write it: `-MD`."""
+    _, _, files = rule.replace("\\\n", " ").partition(": ")
+    return [re.sub(r"\\([ #])", r"\1", each).replace("$$", "$") for each in re.split(r"(?<!\\)\s+", files) if each]
 
 
 def _ran(command: Sequence[str]) -> tuple[int, str]:
@@ -222,8 +245,7 @@ def _headers() -> Path:
     return registry.kernels_folder().parent / "cpp_ext"
 
 
-def _facts(compiler: str) -> tuple[str, ...]:
-    """What tells a compiler from another version of it: its file, by size and the time of its last change."""
-    file = Path(compiler).resolve()
-    status = file.stat()
-    return str(file), str(status.st_size), str(status.st_mtime_ns)
+def _facts(file: str) -> str:
+    """What tells a compiler, or a header, from another version of it: its size, and the time of its last change."""
+    status = Path(file).stat()
+    return f"{status.st_size} {status.st_mtime_ns}"

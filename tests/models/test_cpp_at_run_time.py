@@ -88,6 +88,24 @@ def test_it_is_kept_until_something_changes(tmp_path: Path, kept: Path, monkeypa
 
 
 @pytest.mark.cpp
+def test_headers_that_only_the_compiler_finds_count(
+    tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an option of `CXX`, in a folder whose name make would take for two. Else an edited header changed nothing."""
+    folder = tmp_path / "my #1 $headers"
+    folder.mkdir()
+    monkeypatch.setenv("CXX", f"c++ '-I{folder}'")
+    body = SCALE.replace('#include "formats.hpp"', '#include <far.hpp>\n#include "formats.hpp"').replace("{pragma}", "")
+    text = source(tmp_path, "cpp", body.replace("widen(b[i])", "far()"))
+    for number in 1, 3:
+        (folder / "far.hpp").write_text(f"inline float far() {{ return {number}; }}\n")
+        assert added("cpp", text)[0] == number
+    monkeypatch.setattr(_cpp_at_run_time, "_compile", lambda *_: pytest.fail("it is kept"))
+    assert added("cpp", text)[0] == 3
+    assert len(list(kept.iterdir())) == 1
+
+
+@pytest.mark.cpp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
