@@ -71,8 +71,8 @@ def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) ->
     the source.
     """
     compiler, flags, of_some = cxx.compiler(), _flags(module, instruction_set), _of_some_compilers()
-    program, headers = str(Path(str(shutil.which(compiler[0]))).resolve()), _headers()
-    shared = (*headers.glob("*.[ch]pp"), *registry.kernels_folder().glob("*.hpp"))
+    program = str(Path(str(shutil.which(compiler[0]))).resolve())
+    shared = (*_headers().glob("*.[ch]pp"), *registry.kernels_folder().glob("*.hpp"))
     own = [file.read_bytes() for file in sorted(shared)]
     files = [part for file in text.files for part in (os.fsencode(file.name), file.read_bytes())]
     name = kernel_store.key(
@@ -87,8 +87,7 @@ def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) ->
 
     def compiled() -> tuple[ctypes.CDLL, bytes]:
         known = [flag for flag in of_some if _knows(compiler, flag)]
-        command = [*compiler, *flags, *known, f"-I{headers}", f"-I{headers.parent / 'kernels'}"]
-        library, read = _compile(text, dtype, command)
+        library, read = _compile(text, dtype, [*compiler, *flags, *known, *(f"-I{each}" for each in _included_from())])
         in_name = {file.resolve() for file in (*shared, *text.files)}
         others = {file: _facts(file) for file in read if Path(file).resolve() not in in_name}
         return _load(library), json.dumps(others).encode() + b"\n" + library
@@ -243,6 +242,12 @@ def _headers_of_tbb() -> Path:
 def _headers() -> Path:
     """The folder of what each library is made of, beside that of the kernels."""
     return registry.kernels_folder().parent / "cpp_ext"
+
+
+def _included_from() -> tuple[Path, ...]:
+    """Where includes are looked for, the last for copies of the project's sources: they have `"../../formats.hpp"`."""
+    kernels = registry.kernels_folder()
+    return _headers(), kernels, kernels / "vecadd" / "lecture"
 
 
 def _facts(file: str) -> str:

@@ -87,6 +87,14 @@ def test_it_is_kept_until_something_changes(tmp_path: Path, kept: Path, monkeypa
     assert added("cpp", text)[0] == 3
 
 
+@pytest.mark.parametrize("backend", TARGETS)
+def test_a_copy_of_the_projects_source_is_compiled_anywhere(backend: str, tmp_path: Path) -> None:
+    """Sources are best begun as copies. What they include lies two folders above the project's."""
+    own = registry.kernel_texts("vecadd", backend)["lecture"].text
+    assert '#include "../../' in own
+    np.testing.assert_array_equal(added(backend, source(tmp_path, backend, own)), np.arange(1, 1002).astype("f4"))
+
+
 @pytest.mark.cpp
 def test_headers_that_only_the_compiler_finds_count(
     tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
