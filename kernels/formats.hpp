@@ -2,6 +2,8 @@
 // compute in Sum<T>, and narrow what is stored. Everything is in an unnamed namespace, for the reason that simd.hpp
 // gives.
 #pragma once
+#ifndef PY_BACKENDS_FORMATS  // a copy beside somebody's sources is another file, which is not this one once more
+#define PY_BACKENDS_FORMATS
 
 #if defined(__CUDACC_RTC__)  // NVIDIA's compiler at run time, which brings no headers
 namespace std {
@@ -128,3 +130,5 @@ T narrow(Sum<T> x) {
 }
 
 }  // namespace
+
+#endif

@@ -96,6 +96,15 @@ def test_a_copy_of_the_projects_source_is_compiled_anywhere(backend: str, tmp_pa
 
 
 @pytest.mark.cpp
+def test_copies_of_the_projects_headers_may_lie_beside_a_source(tmp_path: Path) -> None:
+    """As CUDA needs one of formats.hpp. What each library is made of includes the project's own as well."""
+    text = source(tmp_path, "cpp", SCALE.replace("{pragma}", ""))
+    for header in registry.kernels_folder().glob("*.hpp"):
+        (text.path.parent / header.name).write_text(header.read_text())
+    assert added("cpp", text)[1000] == 1001
+
+
+@pytest.mark.cpp
 def test_headers_that_only_the_compiler_finds_count(
     tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
