@@ -178,6 +178,20 @@ def test_a_compiler_that_lacks_a_flag_of_the_builds_goes_without(
     assert called.exists()
 
 
+@pytest.mark.cpp
+def test_a_compiler_may_read_files_that_are_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one in a container does."""
+    other = tmp_path / "other"
+    adds = 'for each; do case "$each" in *.d) echo " /nowhere/cstdint" >>"$each";; esac; done'
+    other.write_text(f'#!/bin/sh\n{shutil.which("c++")} "$@" && {adds}\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("CXX", str(other))
+    text = source(tmp_path, "cpp", SCALE.replace("{pragma}", ""))
+    assert added("cpp", text)[1000] == 1001
+    monkeypatch.setattr(_cpp_at_run_time, "_compile", lambda *_: pytest.fail("it is kept"))
+    assert added("cpp", text)[1000] == 1001
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", TARGETS)
 @pytest.mark.parametrize("other", [gcc, clang])
