@@ -340,8 +340,13 @@ def _check_numbers(made: Problem) -> None:
 def _check_formats(made: Problem) -> None:
     """Check the number formats of inputs, and those of results and sums by them."""
     _check_names("dtypes", made.dtypes)
-    draws_itself = type(made).draw is not Problem.draw
-    _check_known("dtypes", made.dtypes, FORMATS if draws_itself else DTYPES)
+    of_arrays_alone = next((name for name in made.dtypes if name in FORMATS and name not in DTYPES), None)
+    if of_arrays_alone is not None and not made.in_any_format:
+        raise WrongRequest(
+            f"its dtypes have {of_arrays_alone!r}: a run has one of {', '.join(DTYPES)}; "
+            f"an input of {of_arrays_alone} says so in the signature"
+        )
+    _check_known("dtypes", made.dtypes, FORMATS if made.in_any_format else DTYPES)
     for what in ("results", "sums"):
         pairs = getattr(made, what)
         if not isinstance(pairs, Mapping):
@@ -350,10 +355,12 @@ def _check_formats(made: Problem) -> None:
     own = {name: made.own_dtype(at) for at, name in enumerate(made.inputs)}
     if None not in own.values():
         raise WrongRequest(
-            "each of its inputs has a dtype of its own, and one has to be without: a run gives it one of its dtypes"
+            "each of its inputs has a dtype of its own, and one has to be without: "
+            f"leave off the :{next(iter(own.values()))} of one, and set dtypes to what a run may give it, "
+            f"of {', '.join(DTYPES)}"
         )
     indices = next((name for name, dtype in own.items() if dtype is not None and dtype.kind == "i"), None)
-    if indices is not None and not draws_itself:
+    if indices is not None and type(made).draw is Problem.draw:
         raise WrongRequest(f"its input {indices} is of {own[indices]}: draw has to say what it may hold")
     of_integers = [name for name in made.dtypes if made.reals and made.sum_dtype(np.dtype(name)).kind == "i"]
     if of_integers:

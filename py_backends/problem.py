@@ -137,6 +137,9 @@ class Problem(ABC):
     ulps: ClassVar[Mapping[str, float]] = MappingProxyType({})
     """Errors of functions that a right library may have, where they are larger than usual: see `bounds.bounded`."""
 
+    in_any_format: ClassVar[bool] = False
+    """Whether `dtypes` may have formats in which no kernel runs, such as int32. That is for races of functions."""
+
     _parsed: ClassVar[Signature | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:

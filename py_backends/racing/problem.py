@@ -18,6 +18,7 @@ class Raced(Problem):
     """The problem of any race."""
 
     race: ClassVar[Race]
+    in_any_format = True  # its only inputs may be whole numbers
 
     def draw(self, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Iterable[Array]:
         return self.race.kept_inputs()

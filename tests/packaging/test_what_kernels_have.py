@@ -18,6 +18,7 @@ from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel, WrongRequest
 from py_backends.functions.targets import targets_of
 from py_backends.harness.request import Request
+from py_backends.plugins import checked_problem
 from py_backends.results.check import check_outputs, references_of
 from py_backends.signature import Signature
 
@@ -50,6 +51,45 @@ class TestSignature:
         assert (self.CSR.outputs, self.CSR.dtypes) == (2, (None, "int32", "int32", None, None, "int64"))
         with pytest.raises(WrongRequest, match="has an array of int7, and there are float32"):
             Signature.parse("(n):int7->(n)")
+
+
+@pytest.mark.parametrize(
+    ("given", "dtypes", "words"),
+    [
+        (
+            "(n)->(n)",
+            ("int32",),
+            (
+                r"its dtypes have 'int32': a run has one of float32, float64, float16, bfloat16, int8; "
+                r"an input of int32 says so in the signature$"
+            ),
+        ),
+        (
+            "(n):int32->(n)",
+            ("float32",),
+            (
+                r"one has to be without: leave off the :int32 of one, and set dtypes to what a "
+                r"run may give it, of float32, float64, float16, bfloat16, int8$"
+            ),
+        ),
+    ],
+)
+def test_dtypes_that_no_run_can_have_are_refused(given: str, dtypes: tuple[str, ...], words: str) -> None:
+    """A problem that draws for itself was taken with them, and no command could run it."""
+
+    class Cells(Problem):
+        name, signature = "cells", given
+
+        @staticmethod
+        def function(x):
+            return x
+
+        def draw(self, sizes, dtype, generator):
+            yield generator.integers(0, 2, sizes)
+
+    Cells.dtypes = dtypes
+    with pytest.raises(WrongRequest, match=words):
+        checked_problem(Cells(), "cells")
 
 
 @pytest.mark.usefixtures("forgotten")
