@@ -42,7 +42,7 @@ class WorkItems:
         line = cls._LINE.fullmatch(counts)
         names = line[1].split(" x ") if line else []
         if line is None or len(names) != line[2].count("x") + 1 or not all(map(_COUNT.fullmatch, names)):
-            raise ValueError(f"unclear below --- in the head comment: {counts!r}")
+            raise _unclear(counts, "n x m, in groups of 32 x 8")
         return cls(tuple(names), tuple(map(int, line[2].split(" x "))))
 
     def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -168,14 +168,14 @@ class Stages:
             return None, None, None
         line = cls._ELEMENTS.fullmatch(said)
         if line is None or not _COUNT.fullmatch(line[1]) or line[2] not in (_SUM, *FORMATS):
-            raise ValueError(f"unclear below --- in the head comment: {said!r}")
+            raise _unclear(said, "ceil(n / 256) * m elements of Sum")
         return line[1], line[2], Bounded.parse(line[3], line[4]) if line[3] else None
 
     @classmethod
     def _repeat(cls, said: str | None) -> Repeat | None:
         units = None if said is None else cls._UNITS.fullmatch(said)
         if said is not None and units is None:
-            raise ValueError(f"unclear below --- in the head comment: {said!r}")
+            raise _unclear(said, "steps, or steps, up to 8 a launch")
         return Repeat(units[1], int(units[2] or 1)) if units else None
 
     def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
@@ -249,6 +249,10 @@ def _size(name: str, sizes: Mapping[str, int]) -> int:
         there = ", ".join(each for each, size in sizes.items() if isinstance(size, int))
         raise ValueError(f"the head comment names a size {name!r}, and its sizes are {there}")
     return sizes[name]
+
+
+def _unclear(said: str, right: str) -> ValueError:
+    return ValueError(f"unclear below --- in the head comment: {said!r}: write it as in {right}")
 
 
 _SUM = "Sum"

@@ -44,7 +44,10 @@ def declarations(text: str) -> list[tuple[str, str]]:
         elif colon:
             found.append((name, value))
         else:
-            raise ValueError(f"unclear below {_BEGIN} in the head comment: {line.strip()!r}")
+            raise ValueError(
+                f"unclear below {_BEGIN} in the head comment: {line.strip()!r}: "
+                "write a name, a colon and a value, as in Work items: n, in groups of 256"
+            )
     return found
 
 

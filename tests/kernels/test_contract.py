@@ -78,6 +78,8 @@ class TestWorkItems:
             "",
             "// ---\n// Work items: n",
             "// ---\n// Work items: n, in groups of x",
+            "// ---\n// Work items: n, m, in groups of 32, 8",
+            "// ---\n// Work items n, in groups of 16",
             "// ---\n// Work items: n, in groups of 0",
             "// ---\n// Work items: n x m, in groups of 16",
             "// ---\n// Work items: n - 1, in groups of 16",
@@ -90,6 +92,25 @@ class TestWorkItems:
     def test_what_is_unclear_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match="head comment"):
             Stages.parse(text, "matmul")
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            (
+                "Work items: n, m, in groups of 32, 8",
+                "'n, m, in groups of 32, 8': write it as in n x m, in groups of 32 x",
+            ),
+            (
+                "Work items n",
+                "'Work items n': write a name, a colon and a value, as in Work items: n, in groups of 256",
+            ),
+            ("Scratch: 8 * m", r"'8 \* m': write it as in ceil\(n / 256\) \* m elements of Sum"),
+            ("Repeat: steps up to 8", "'steps up to 8': write it as in steps, or steps, up to 8 a launch"),
+        ],
+    )
+    def test_the_right_form_is_told(self, text: str, words: str) -> None:
+        with pytest.raises(ValueError, match=f"^unclear below --- in the head comment: {words}"):
+            Stages.parse(f"// ---\n// Work items: n, in groups of 1\n// {text}\n", "matmul")
 
     @pytest.mark.parametrize("count", ["rows", "ceil(rows / 4)", "m * rows"])
     def test_a_size_that_the_kernel_lacks_is_named(self, count: str) -> None:
