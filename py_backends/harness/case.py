@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from py_backends.contract import Array, Problem, Reference
+from py_backends.errors import WrongRequest
 from py_backends.number_formats import number_format
 from py_backends.problem import rounded_to
 from py_backends.reference import remark_of_width
@@ -36,11 +37,24 @@ class Case(Arena):
         self.place(sizes, dtype, self.shapes, dtypes=dtypes, outputs=problem.outputs)
         self._seed = seed
         for array, numbers in zip(self.inputs, self._drawn(), strict=True):
-            array[...] = rounded_to(array.dtype, np.asarray(numbers)).reshape(-1)
+            array[...] = rounded_to(array.dtype, numbers).reshape(-1)
 
-    def _drawn(self) -> Iterable[Array]:
-        """The inputs, before they are rounded to the case's dtype."""
-        return self.problem.given(self.sizes, self.dtype, np.random.default_rng(self._seed))
+    def _drawn(self) -> Iterator[Array]:
+        """The inputs, one by one, before they are rounded to the case's dtype.
+
+        Raises WrongRequest where the problem draws too few, too many, or one of another shape.
+        """
+        names, count = self.problem.inputs, 0
+        for numbers in self.problem.given(self.sizes, self.dtype, np.random.default_rng(self._seed)):
+            if count == len(names):
+                raise WrongRequest(f"draw yields more arrays than the inputs {', '.join(names)}")
+            array, shape = np.asarray(numbers), self.shapes[count]
+            if array.shape != shape:
+                raise WrongRequest(f"draw yields {names[count]} of the shape {array.shape}, and it has {shape}")
+            yield array
+            count += 1
+        if count < len(names):
+            raise WrongRequest(f"draw yields {count} of {len(names)} inputs: {names[count]} is missing")
 
     @cached_property
     def references(self) -> tuple[Reference, ...]:
@@ -72,7 +86,7 @@ class Case(Arena):
             return values
         exact = np.dtype(np.float64)
         dtypes = self.problem.array_dtypes(exact)
-        inputs = [rounded_to(of, np.asarray(numbers)) for numbers, of in zip(self._drawn(), dtypes, strict=False)]
+        inputs = [rounded_to(of, numbers) for numbers, of in zip(self._drawn(), dtypes, strict=False)]
         return [each.value for each in references_of(self.problem, inputs, self.sizes, exact)]
 
     def _relative_error(self) -> float | None:

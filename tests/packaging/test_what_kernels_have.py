@@ -17,6 +17,7 @@ from py_backends.commands import _options
 from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel, WrongRequest
 from py_backends.functions.targets import targets_of
+from py_backends.harness.case import Case
 from py_backends.harness.request import Request
 from py_backends.plugins import checked_problem
 from py_backends.results.check import check_outputs, references_of
@@ -208,6 +209,32 @@ class TestData:
         (folder / "a.npz").write_bytes(b"text")
         with pytest.raises(BrokenKernel, match="is no file of NumPy"):
             problem_of(folder)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "words"),
+    [
+        ([(3, 5)], "draw yields 1 of 2 inputs: labels is missing"),
+        ([(3, 5), (3,), (3,)], "draw yields more arrays than the inputs logits, labels"),
+        ([(3, 5), (5,)], r"draw yields labels of the shape \(5,\), and it has \(3,\)"),
+        ([(5, 3), (3,)], r"draw yields logits of the shape \(5, 3\), and it has \(3, 5\)"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_named(drawn: list[tuple[int, ...]], words: str) -> None:
+    """What zip and a copy said of them named none. One with as many elements was taken, however they lay."""
+
+    class Losses(Problem):
+        name, signature = "losses", "(m,n),(m):int32->(m)"
+
+        @staticmethod
+        def function(logits, labels):
+            return logits[np.arange(labels.size), labels]
+
+        def draw(self, sizes, dtype, generator):
+            return map(np.zeros, drawn)
+
+    with pytest.raises(WrongRequest, match=f"^{words}$"):
+        Case(Losses(), (3, 5), FLOAT32, seed=1)
 
 
 def of_sources(folder: Path) -> list[Any]:
