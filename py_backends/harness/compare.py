@@ -94,7 +94,7 @@ def compare(
     in_formats = ("float32",) if dtypes is None else dtypes
     request = Request(kernels, backends, targets, variants, in_formats, shapes or {})
     settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
-    return run(Plan.of(request, request.specs), settings, progress)
+    return run(Plan.of(request, request.specs_and_left_out), settings, progress)
 
 
 def checked_settings(

@@ -124,6 +124,24 @@ class Request:
             raise WrongRequest(self._why_nothing(kernels))
         return specs
 
+    def specs_and_left_out(self, found: Sequence[BackendTarget]) -> list[Spec]:
+        """`specs`, and one for each kernel that the user names and that has none of the formats: its row says so."""
+        specs = self.specs(found)
+        named = [kernel for kernel in (*(self.kernels or ()), *self.shapes) if kernel != ALL]
+        taken = [each for each in found if not self.targets or each.target.name in self.targets]
+        if not taken:
+            return specs
+        backend, target = next((each for each in taken if each.target.available), taken[0])
+        return specs + [
+            Spec(kernel, backend, target.name, "lecture", self.dtypes[0], ())
+            for kernel in dict.fromkeys(named)
+            if kernel not in registry.broken_kernels() and not self._has_some(kernel)
+        ]
+
+    def _has_some(self, kernel: str) -> bool:
+        """Whether a kernel has any of the requested number formats, wherever it runs."""
+        return not set(self.dtypes).isdisjoint(registry.problem(kernel).dtypes)
+
     def _places(self, kernel: str, taken: Sequence[BackendTarget], dtype: str) -> list[Place]:
         """Where a kernel runs in a number format."""
         return [
@@ -145,6 +163,9 @@ class Request:
     def _why_nothing(self, kernels: Sequence[str]) -> str:
         """The error if no backend has any of the kernels in the requested number formats."""
         has = [f"{kernel} has {', '.join(registry.problem(kernel).dtypes)}" for kernel in kernels]
+        only = registry.problem(kernels[0]).dtypes
+        if len(kernels) == 1 and len(only) == 1 and not self._has_some(kernels[0]):
+            has = [f"{kernels[0]} has {only[0]} alone: {how_to_ask(only)}"]
         where = f" in {', '.join(self.backends)}" if self.backends else ""
         return f"nothing runs in {', '.join(self.dtypes)}{where}: {'; '.join(has)}"
 
@@ -193,6 +214,11 @@ def _first_of_each_device(places: list[Place]) -> list[Place]:
         if not target.available
         or first.setdefault((backend, target.device, variant, *target.on_threads.values()), target.name) == target.name
     ]
+
+
+def how_to_ask(dtypes: Sequence[str]) -> str:
+    """What a user has to add where none of a kernel's number formats was requested."""
+    return f"add --dtype {dtypes[0]}"
 
 
 def checked_sizes(problem: Problem, sizes: Sizes) -> list[Any]:

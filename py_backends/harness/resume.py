@@ -68,7 +68,7 @@ def resume(
 
     def missing(found: Sequence[BackendTarget]) -> list[Spec]:
         """The missing rows, and each baseline that one of them is compared with."""
-        specs = request.specs(found)
+        specs = request.specs_and_left_out(found)
         workloads = {spec.workload for spec in specs if spec not in finished}
         return [
             spec

@@ -13,10 +13,12 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem, Target
 from py_backends.harness.case import Case
+from py_backends.harness.request import how_to_ask
 from py_backends.kernel_text import KernelText
 from py_backends.results.check import Verdict
 from py_backends.results.report import Check, Work
 from py_backends.results.spec import Sizes, Spec, Workload
+from py_backends.wording import listed
 from py_backends.workers.probe import BackendTarget
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Prepared, Runner, Sample
@@ -265,7 +267,14 @@ def _running_row(spec: Spec, target: Target, threads: int, *, timed_only: bool, 
     texts = {} if broken else registry.kernel_texts(spec.kernel, spec.backend)
     text = texts.get(spec.variant)
     row = RunningRow(spec, target, text, spec.threads or threads, controls, spec.sizes)
-    if not target.available or (target.emulated and timed_only):
+    has = () if broken else registry.problem(spec.kernel).dtypes
+    if not broken and spec.dtype not in has:
+        row.reason, row.fix, row.text = (
+            f"{spec.kernel} has {listed(has)}{' alone' * (len(has) == 1)}",
+            how_to_ask(has),
+            None,
+        )
+    elif not target.available or (target.emulated and timed_only):
         row.status, row.reason, row.fix, row.text = "unavailable", target.reason, target.fix, None
     elif broken:  # a failure, so that nobody overlooks it
         row.status, row.reason, row.fix = "error", broken.reason, broken.fix

@@ -237,6 +237,38 @@ def test_inputs_that_do_not_fit_are_named(drawn: list[tuple[int, ...]], words: s
         Case(Losses(), (3, 5), FLOAT32, seed=1)
 
 
+LIFE = """from py_backends.contract import Problem
+
+class Life(Problem):
+    name, signature, dtypes = "life", "(n)->(n)", ("int8",)
+
+    @staticmethod
+    def function(cells):
+        return cells
+
+PROBLEM = Life()
+"""
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_kernel_without_the_usual_dtype_says_what_to_add(tmp_path: Path) -> None:
+    """Beside others it was left out without a word."""
+    folder = made(tmp_path / "life", {"problem.py": LIFE, "lecture/numpy.py": "def life(a, b, n):\n    b[:] = a\n"})
+    how: Any = {"backends": ["numpy"], "budget": 1}
+    with pytest.raises(WrongRequest, match=r"nothing runs in float32 in numpy: life has int8 alone: add --dtype int8$"):
+        pb.compare([str(folder)], **how)
+    shapes = {"vecadd": [(9,)], "life": [(9,)]}
+    ran, left_out = pb.compare(["vecadd", str(folder)], shapes=shapes, **how).rows
+    assert (ran.kernel, ran.status) == ("vecadd", "ok")
+    assert (left_out.kernel, left_out.status, left_out.reason) == ("life", "skipped", "life has int8 alone")
+    assert left_out.fix == "add --dtype int8"
+    assert [row.status for row in pb.compare([str(folder)], dtypes=["int8"], shapes={"life": [(9,)]}, **how).rows] == [
+        "ok"
+    ]
+    _, other = pb.compare(["matmul", "vecadd"], dtypes=["int8"], shapes={"matmul": [(3, 3, 3)]}, **how).rows
+    assert other.reason == "vecadd has float32, float64, float16 and bfloat16"
+
+
 def of_sources(folder: Path) -> list[Any]:
     names = sorted(path.stem for path in (folder / "lecture").iterdir() if path.is_file())
     return [
