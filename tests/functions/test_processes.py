@@ -20,7 +20,7 @@ def marked(*names: str) -> list[Any]:
 
 
 WITH_A_WORKSPACE = marked("avx", "cpp", "openmp")
-FORKABLE = [*WITH_A_WORKSPACE, *marked("mkl", "mpi", "numpy", "python", "stdpar")]
+FORKABLE = [*WITH_A_WORKSPACE, *marked("mkl", "mpi", "numpy", "processes", "python", "stdpar", "threads")]
 """Those that docs/reference.md promises to a forked child."""
 UNWARNED = "-W", "ignore::DeprecationWarning"
 """Newer Pythons warn of forks beside threads."""
@@ -89,22 +89,22 @@ FORK_IN_A_LIMITED_CALL = """
     from threading import Event, Thread
     import numpy as np
     import py_backends as pb
-    from py_backends.backend.numpy import _LIMIT
+    from py_backends.backend._blas import LIMIT
 
     def compute_on_three_threads():
-        with _LIMIT.at(3):
+        with LIMIT.at(3):
             begun.set()
             over.wait()
 
     a, begun, over = np.ones((3, 3), np.float32), Event(), Event()
-    before = _LIMIT.without()
+    before = LIMIT.without()
     Thread(target=compute_on_three_threads).start()
     begun.wait()
     child = os.fork()
     if child == 0:
         signal.alarm(20)  # ends a child that waits for a thread it has not
         right = (pb.matmul(a, a, backend="numpy", threads=1) == 3).all()
-        os._exit(0 if right and _LIMIT.without() == before else 1)
+        os._exit(0 if right and LIMIT.without() == before else 1)
     over.set()
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

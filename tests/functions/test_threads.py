@@ -165,14 +165,14 @@ def test_numba_runs_on_as_many_threads_as_it_is_told() -> None:
 @pytest.mark.numpy
 @pytest.mark.parametrize("threads", [1, 2])
 def test_numpy_tells_its_blas(threads: int) -> None:
-    from py_backends.backend.numpy import _blas_pools
+    from py_backends.backend import _blas
 
     def pools(_a: Any, _b: Any, c: Any, _n: int) -> None:
-        c[:] = next(pool.num_threads for pool in _blas_pools())
+        c[:] = next(pool.num_threads for pool in _blas.pools())
 
-    usual = [pool.num_threads for pool in _blas_pools()]
+    usual = [pool.num_threads for pool in _blas.pools()]
     assert set(launched("numpy", pools, threads)) == {threads}
-    assert [pool.num_threads for pool in _blas_pools()] == usual
+    assert [pool.num_threads for pool in _blas.pools()] == usual
 
 
 @pytest.mark.mkl

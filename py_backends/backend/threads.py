@@ -1,0 +1,67 @@
+"""Python's threads: tasks of `concurrent.futures`, each of which calls NumPy for a part of the arrays."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from py_backends import contract
+from py_backends.backend import _blas
+from py_backends.contract import Buffer, Launch, Target
+from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
+
+
+class Backend(contract.Backend):
+    dtypes = DTYPES
+
+    def targets(self) -> list[Target]:
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        return [Target("cpu", version=f"{python}, NumPy {np.__version__}")]
+
+    def open(self, target: str, threads: int) -> contract.Device:
+        return Device(threads)
+
+
+class Device(contract.HostDevice):
+    """Runs kernels that divide their work among `threads` threads, each on a CPU of its own.
+
+    A kernel has two parameters before its arrays: an executor, and its number of threads. Within a task, BLAS has one.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._executor = self._new_executor()
+        if not _blas.pools() and (os.cpu_count() or 1) > 1:
+            self.note = "the number of threads of NumPy's BLAS cannot be set, so each task may have several"
+            self.obeys_threads = False
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel = getattr(text.load(), text.kernel)
+
+        @np.errstate(all="ignore")  # infinities are valid results here
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            if self._process != os.getpid():  # a forked child has none of the threads
+                self._executor = self._new_executor()
+            with _blas.LIMIT.at(1):
+                kernel(self._executor, self._threads, *text.shaped(buffers, sizes), *sizes)
+
+        return launch
+
+    def _new_executor(self) -> ThreadPoolExecutor:
+        """An executor whose threads start with the tasks that first need them."""
+        self._process = os.getpid()
+        cpus = cycle(sorted(os.sched_getaffinity(0)))
+
+        def begin() -> None:
+            # Linux would often wake two of them on one CPU, and leave them there for longer than a task takes.
+            os.sched_setaffinity(0, {next(cpus)})
+            np.seterr(all="ignore")  # each thread has a mode of its own
+
+        return ThreadPoolExecutor(self._threads, "py-backends", begin)
