@@ -63,11 +63,13 @@ class Device(contract.Device):
 
     def __init__(self, processes: int) -> None:
         self._count = processes
+        self._kernels: list[dict[str, str]] = []
         self._latest: _Host | None = None
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         named = {"kernel": text.kernel, "variant": text.variant}
         self._host().ask("prepare", **named)
+        self._kernels.append(named)
 
         def launch(buffers: Sequence[_Shared], sizes: Sequence[int]) -> None:
             self._host().launch([buffer.array for buffer in buffers], sizes, **named)
@@ -101,7 +103,10 @@ class Device(contract.Device):
         """That of the processes. A new one where the last has ended, is a parent's, or does not know all kernels."""
         known = os.environ.get(folders.VARIABLE)
         if self._latest is None or not self._latest.serves(known):
-            self._latest = _Host(self._count, known)
+            host = _Host(self._count, known)
+            for named in self._kernels:
+                host.ask("prepare", **named)
+            self._latest = host
         return self._latest
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import textwrap
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 import started
-from commands import run_python
+from commands import LONGEST, run_python
 
 pytestmark = [
     pytest.mark.slow,
@@ -121,7 +122,9 @@ def test_a_script_without_a_guard_and_standard_input_compute(tmp_path: Path) -> 
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(CALLER))
     assert run_python(str(script)).stdout == "True\n"
-    assert run_python("-", input=textwrap.dedent(CALLER)).stdout == "True\n"
+    code = textwrap.dedent(CALLER)
+    read = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, timeout=LONGEST, check=True)
+    assert read.stdout == "True\n"
 
 
 def test_memory_that_is_gone_is_unmapped_everywhere() -> None:
