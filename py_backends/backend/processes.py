@@ -26,8 +26,6 @@ from py_backends.system.shared_memory import SharedMemory, behind
 _HOST = "py_backends.backend._process_host"
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 """Of each process. A library's threads would not survive the fork that makes the processes."""
-_ENDS_WITHIN = 10.0
-"""Seconds."""
 
 
 class Backend(contract.Backend):
@@ -165,7 +163,7 @@ class _Host:
 
     def _kill(self) -> None:
         self._started.kill()
-        self._started.wait(_ENDS_WITHIN)
+        self._started.wait()
 
     def _place(self, array: Array, descriptors: list[int]) -> dict[str, Any]:
         """How to tell where an array lies. A descriptor of what has not been mapped there is added to the others."""
@@ -196,12 +194,10 @@ _ERRORS: Mapping[str, type[Exception]] = {"MemoryError": MemoryError, "BrokenPro
 
 
 def _end(channel: Channel, started: subprocess.Popen[bytes], process: int) -> None:
-    """Let the processes end, and wait for that. A forked child only closes its end."""
+    """End the processes, which hold nothing that has to be put in order. A forked child only closes its end."""
     channel.close()
     if process != os.getpid():
         started.returncode = 0  # its parent waits for it
         return
-    try:
-        started.wait(_ENDS_WITHIN)
-    except subprocess.TimeoutExpired:  # a task of a thread that is still running
-        started.kill()
+    started.kill()
+    started.wait()
