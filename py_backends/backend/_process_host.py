@@ -8,6 +8,7 @@ get arrays by their places in memory that all processes map. It has no name, onl
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import multiprocessing
@@ -16,8 +17,8 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import cycle, islice
+from multiprocessing.queues import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -78,12 +79,13 @@ def _is_open(file: _File) -> bool:
 class Executor(ProcessPoolExecutor):
     """Processes, each on a CPU of its own, and memory that they share."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, memories: dict[Any, SharedMemory]) -> None:
+        """`memories`: the host's, which its children do not keep."""
         context = multiprocessing.get_context("fork")
         cpus = context.SimpleQueue()
         for cpu in islice(cycle(sorted(os.sched_getaffinity(0))), count):
             cpus.put(cpu)
-        super().__init__(count, context, _begin, (os.getpid(), cpus))
+        super().__init__(count, context, _begin, (os.getpid(), cpus, memories))
         self._lent: list[SharedMemory] = []
         self._free: list[SharedMemory] = []
 
@@ -103,13 +105,18 @@ class Executor(ProcessPoolExecutor):
         self._free, self._lent = self._lent, []
 
 
-def _begin(host: int, cpus: multiprocessing.queues.SimpleQueue[int]) -> None:
+def _begin(host: int, cpus: SimpleQueue[int], memories: dict[Any, SharedMemory]) -> None:
     """Begin a process: it ends with the host, whatever ends that."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG in <linux/prctl.h>
     if os.getppid() != host:
         os._exit(1)
-    # Linux would often wake two of them on one CPU, and leave them there for longer than a task takes.
-    os.sched_setaffinity(0, {cpus.get()})
+    cpu = cpus.get()
+    with contextlib.suppress(OSError):  # a CPU that this process may no longer use
+        # Linux would often wake two of them on one CPU, and leave them there for longer than a task takes.
+        os.sched_setaffinity(0, {cpu})
+    for memory in memories.values():
+        memory.close()
+    memories.clear()
 
 
 class Host:
@@ -140,18 +147,13 @@ class Host:
         """Run a kernel. gone: files that nobody needs any more."""
         for file in gone:
             self._memories.pop(tuple(file)).close()
+        if self._executor is None:
+            self._executor = Executor(self._count, self._memories)
+            self._executor.submit(int).result()  # all processes start with the first task, before there are new maps
         came, text = iter(descriptors), self._texts[kernel, variant]
         buffers = [self._array(came, **array) for array in arrays]
-        if self._executor is None:
-            self._executor = Executor(self._count)
-        try:
-            getattr(text.load(), kernel)(self._executor, self._count, *text.shaped(buffers, sizes), *sizes)
-        except BrokenProcessPool:
-            self._end_processes()
-            raise
-        finally:
-            if self._executor:
-                self._executor.take_back()
+        getattr(text.load(), kernel)(self._executor, self._count, *text.shaped(buffers, sizes), *sizes)
+        self._executor.take_back()
 
     def _array(
         self,

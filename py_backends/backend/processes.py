@@ -138,10 +138,16 @@ class _Host:
         """Run a kernel on arrays that can be mapped."""
         with self._lock:
             descriptors: list[int] = []
-            placed = [self._place(array, descriptors) for array in arrays]
-            gone = [file for file in self._sent if not self._users[file]]
-            self._sent.difference_update(gone)
-            self.ask("launch", descriptors, arrays=placed, sizes=list(sizes), gone=gone, **named)
+            try:
+                placed = [self._place(array, descriptors) for array in arrays]
+                gone = [file for file in self._sent if not self._users[file]]
+                self._sent.difference_update(gone)
+                for file in gone:
+                    del self._users[file]
+                self.ask("launch", descriptors, arrays=placed, sizes=list(sizes), gone=gone, **named)
+            except BaseException:  # it may not have mapped all of them, and its tasks may still write to them
+                self._kill()
+                raise
 
     def ask(self, do: str, descriptors: Sequence[int] = (), **arguments: Any) -> None:
         """Have it do something. Raises the error that it tells, and KernelFault where processes have ended over it."""

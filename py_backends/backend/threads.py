@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import cycle
 from typing import Any
 
@@ -49,19 +52,42 @@ class Device(contract.HostDevice):
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             if self._process != os.getpid():  # a forked child has none of the threads
                 self._executor = self._new_executor()
-            with _blas.LIMIT.at(1):
+            with _blas.LIMIT.at(1), self._executor.until_all_have_ended():
                 kernel(self._executor, self._threads, *text.shaped(buffers, sizes), *sizes)
 
         return launch
 
-    def _new_executor(self) -> ThreadPoolExecutor:
+    def _new_executor(self) -> _Executor:
         """An executor whose threads start with the tasks that first need them."""
         self._process = os.getpid()
         cpus = cycle(sorted(os.sched_getaffinity(0)))
 
         def begin() -> None:
             # Linux would often wake two of them on one CPU, and leave them there for longer than a task takes.
-            os.sched_setaffinity(0, {next(cpus)})
+            with contextlib.suppress(OSError):  # a CPU that this process may no longer use
+                os.sched_setaffinity(0, {next(cpus)})
             np.seterr(all="ignore")  # each thread has a mode of its own
 
-        return ThreadPoolExecutor(self._threads, "py-backends", begin)
+        return _Executor(self._threads, "py-backends", begin)
+
+
+class _Executor(ThreadPoolExecutor):
+    """Knows which tasks the calling thread has submitted."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._of_thread = threading.local()
+
+    def submit(self, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future = super().submit(*arguments, **named)
+        self._of_thread.futures.append(future)  # `map` comes here, too
+        return future
+
+    @contextmanager
+    def until_all_have_ended(self) -> Iterator[None]:
+        """Within, the calling thread submits tasks. Whatever ends that, they write to its arrays no more afterwards."""
+        self._of_thread.futures = list[Future[Any]]()
+        try:
+            yield
+        finally:
+            wait(self._of_thread.futures)
