@@ -1,6 +1,6 @@
 """Starts processes by `concurrent.futures` and runs kernels on them, for the process that has started it.
 
-    python -m py_backends.backend._process_host CHANNEL COUNT
+    python -m py_backends.backend._process_host CHANNEL COUNT PARENT
 
 It has one thread when it forks, which a user's process need not have, and ends with the one that it works for. Tasks
 get arrays by their places in memory that all processes map. It has no name, only descriptors: nothing is left behind.
@@ -9,7 +9,6 @@ get arrays by their places in memory that all processes map. It has no name, onl
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import multiprocessing
 import os
@@ -19,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
 from multiprocessing.queues import SimpleQueue
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,11 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Array
 from py_backends.kernel_text import KernelText
+from py_backends.system import lifetimes
 from py_backends.system.channel import Channel
 from py_backends.system.shared_memory import SharedMemory, behind
 
 _BACKEND = "processes"
-_LOOKS_EVERY = 1.0
-"""Seconds between looks whether the process that has started this one is still there."""
 
 
 class SharedArray(np.ndarray[Any, np.dtype[Any]]):
@@ -53,7 +52,7 @@ _File = tuple[int, int, int, int]
 _maps: dict[_File, SharedMemory] = {}
 
 
-def _mapped(file: _File, first: int, shape: tuple[int, ...], dtype: np.dtype[Any], writable: bool) -> Array:  # noqa: FBT001  # as pickle calls it
+def _mapped(file: _File, first: int, shape: tuple[int, ...], dtype: np.dtype[Any], writable: bool) -> Array:
     """The same array in another process, which keeps the map for the next task."""
     if file not in _maps:
         for gone in [each for each in _maps if not _is_open(each)]:
@@ -71,7 +70,7 @@ def _is_open(file: _File) -> bool:
     """Whether the process still has it: a descriptor may have become that of another file."""
     process, descriptor, number, _ = file
     try:
-        return os.stat(f"/proc/{process}/fd/{descriptor}").st_ino == number
+        return Path(f"/proc/{process}/fd/{descriptor}").stat().st_ino == number
     except OSError:
         return False
 
@@ -107,7 +106,7 @@ class Executor(ProcessPoolExecutor):
 
 def _begin(host: int, cpus: SimpleQueue[int], memories: dict[Any, SharedMemory]) -> None:
     """Begin a process: it ends with the host, whatever ends that."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG in <linux/prctl.h>
+    lifetimes.end_with_parent()
     if os.getppid() != host:
         os._exit(1)
     cpu = cpus.get()
@@ -185,14 +184,9 @@ class Host:
 
 def main() -> None:
     """Serve requests until the other end of the channel is closed."""
-    client = os.getppid()
-
-    def look(*_: object) -> None:
-        if os.getppid() != client:  # a kernel that never ends would outlive it
-            os._exit(1)
-
-    signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, _LOOKS_EVERY, _LOOKS_EVERY)
+    lifetimes.end_with_parent()  # else a kernel that never ends would outlive it, and so would what is stopped
+    if os.getppid() != int(sys.argv[3]):
+        return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client decides what Ctrl-C ends
     np.seterr(all="ignore")  # infinities are valid results here
     channel, host = Channel.from_descriptor(int(sys.argv[1])), Host(int(sys.argv[2]))

@@ -19,7 +19,7 @@ from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.errors import KernelFault
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
-from py_backends.system import interpreter, surroundings
+from py_backends.system import interpreter, lifetimes, surroundings
 from py_backends.system.channel import Channel
 from py_backends.system.shared_memory import SharedMemory, behind
 
@@ -120,13 +120,7 @@ class _Host:
         self._users: Counter[_File] = Counter()
         self._sent: set[_File] = set()
         self._channel, theirs = Channel.pair()
-        with interpreter.without_fork_handlers():
-            self._started = subprocess.Popen(
-                interpreter.command(_HOST, str(theirs.fileno()), str(count)),
-                env=surroundings.environment(_ONE_THREAD),
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
+        self._started = lifetimes.in_lasting_thread(_start, theirs.fileno(), count).result()
         theirs.close()
         weakref.finalize(self, _end, self._channel, self._started, self._process)
 
@@ -197,6 +191,16 @@ class _Host:
 _File = tuple[int, int]
 """The number of a file in memory, and its bytes."""
 _ERRORS: Mapping[str, type[Exception]] = {"MemoryError": MemoryError, "BrokenProcessPool": KernelFault}
+
+
+def _start(channel: int, count: int) -> subprocess.Popen[bytes]:
+    with interpreter.without_fork_handlers():
+        return subprocess.Popen(
+            interpreter.command(_HOST, str(channel), str(count), str(os.getpid())),
+            env=surroundings.environment(_ONE_THREAD),
+            pass_fds=[channel],
+            stdin=subprocess.DEVNULL,
+        )
 
 
 def _end(channel: Channel, started: subprocess.Popen[bytes], process: int) -> None:

@@ -8,11 +8,9 @@ It ends with 0 whatever Python raises: only a library that ends it is of interes
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import mmap
 import os
 import resource
-import signal
 import sys
 from pathlib import Path
 
@@ -22,16 +20,15 @@ from py_backends import registry
 from py_backends.functions import call
 from py_backends.functions.dispatch import dtypes_taken
 from py_backends.functions.targets import targets_of
+from py_backends.system.lifetimes import end_with_parent
 
 _SIZE = 256
 """Of each dimension. Smaller arrays are computed without threads."""
-_PARENT_ENDS = 1
-"""PR_SET_PDEATHSIG in Linux's sys/prctl.h."""
 
 
 def main() -> None:
     """Try it."""
-    ctypes.CDLL(None).prctl(_PARENT_ENDS, signal.SIGKILL)
+    end_with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # nobody needs the memory of a process that is meant to fail
     backend, in_use = sys.argv[1:]
     with contextlib.suppress(Exception):  # the caller meets it too, and says so

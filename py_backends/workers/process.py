@@ -8,14 +8,13 @@ import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from py_backends.errors import fix_of
-from py_backends.system import interpreter, surroundings, temporary
+from py_backends.system import interpreter, lifetimes, surroundings, temporary
 from py_backends.system.channel import Channel
 from py_backends.system.descriptors import process_descriptor
 
@@ -76,7 +75,7 @@ class Worker:
                 if self._folder:
                     on_failure.callback(temporary.remove, self._folder)
                 ends = theirs.fileno(), self._log.theirs.fileno()
-                starting = _starter.submit(_start, module, *ends, variables, self._folder)
+                starting = lifetimes.in_lasting_thread(_start, module, *ends, variables, self._folder)
                 self._process = starting.result()
             except (OSError, RuntimeError) as error:  # too many open files, processes or threads, or too little memory
                 reason = getattr(error, "strerror", None) or error
@@ -236,20 +235,6 @@ class _Log:
         """Read what is left in the pipe, and close it."""
         self.read()
         self._ours.close()
-
-
-_starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
-"""Starts all workers from one thread that lives as long as the process. A worker asks Linux to end it with its parent,
-and Linux takes the *thread* that started it for the parent."""
-
-
-def _renew_starter() -> None:
-    """Make a new starter in a forked child: it has the object, but not the thread."""
-    global _starter  # noqa: PLW0603  # each process needs its own
-    _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
-
-
-os.register_at_fork(after_in_child=_renew_starter)
 
 
 def _start(

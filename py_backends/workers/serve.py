@@ -7,9 +7,7 @@ with the status of the row.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-import signal
 import sys
 import tempfile
 import traceback
@@ -19,6 +17,7 @@ from typing import Any
 from py_backends import registry
 from py_backends.errors import BackendUnavailable, KernelFault, WrongResult, fix_of
 from py_backends.system.channel import Channel
+from py_backends.system.lifetimes import end_with_parent
 from py_backends.wording import in_one_line
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
@@ -29,10 +28,10 @@ def serve(session: object) -> None:
 
     A method takes the descriptors of the request, and its arguments by name. It returns a JSON object.
     """
-    _die_with_parent()
+    end_with_parent()
     if folder := sys.argv[2:]:
         _use(*folder)
-    os.register_at_fork(after_in_child=_die_with_parent)  # forks of a kernel or driver must not outlive us
+    os.register_at_fork(after_in_child=end_with_parent)  # forks of a kernel or driver must not outlive us
     channel, served_by = Channel.from_descriptor(int(sys.argv[1])), os.getpid()
     while True:
         try:
@@ -93,9 +92,3 @@ def _use(folder: str) -> None:
     with contextlib.suppress(OSError):  # there is no other place
         tempfile.gettempdir()
     os.environ["TMPDIR"] = folder
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to end this process when its parent ends, even by SIGKILL."""
-    set_parent_death_signal = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
