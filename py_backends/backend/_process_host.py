@@ -36,7 +36,7 @@ _BACKEND = "processes"
 class SharedArray(np.ndarray[Any, np.dtype[Any]]):
     """An array in memory that other processes can map. They get it by its place there, and not by its elements."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         place = behind(self)
         if place is None:  # a result of NumPy's in memory of this process alone
             return super().__reduce__()

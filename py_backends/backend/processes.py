@@ -143,7 +143,7 @@ class _Host:
                 self._kill()
                 raise
 
-    def ask(self, do: str, descriptors: Sequence[int] = (), **arguments: Any) -> None:
+    def ask(self, do: str, descriptors: Sequence[int] = (), /, **arguments: Any) -> None:
         """Have it do something. Raises the error that it tells, and KernelFault where processes have ended over it."""
         with self._lock:
             try:

@@ -1,7 +1,7 @@
 # nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
 #   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
-# Model: processes of Python (concurrent.futures). A task is all bodies and some points, in calls of NumPy. There are more
-#   tasks than processes: whichever is done takes the next one.
+# Model: processes of Python (concurrent.futures). A task is all bodies and some points, in calls of NumPy. There are
+#   more tasks than processes: whichever is done takes the next one.
 # Memory: of their own, but for the arrays here, which all processes map. Each call writes an array of bodies x points.
 # Edges: none; the arrays know their lengths, and an empty sum is 0.
 

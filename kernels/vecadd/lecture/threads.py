@@ -1,6 +1,6 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-# Model: threads of Python (concurrent.futures), a task for each. Python's lock lets one of them run at a time. But NumPy
-#   gives the lock away for as long as its compiled loop runs. So the tasks add at the same time.
+# Model: threads of Python (concurrent.futures), a task for each. Python's lock lets one of them run at a time. But
+#   NumPy gives the lock away for as long as its compiled loop runs. So the tasks add at the same time.
 # Memory: shared. Each task reads its part of a and b once and writes its part of c once, in order.
 # Edges: some parts have one element more than others, or none.
 
