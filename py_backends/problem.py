@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from abc import ABC, abstractmethod
@@ -87,7 +88,7 @@ class Problem(ABC):
     such as steps. One whose default is a float is real, such as alpha = 2.0. The Python function has them as named
     arguments. Sources take real ones in the dtype of the arithmetic, `Sum`, and everybody gets them rounded to that."""
     nonzero_sizes: ClassVar[tuple[str, ...]] = ()
-    """The names of those sizes of arrays that may not be 0."""
+    """The names of those sizes and numbers that may not be 0, such as the window of a mean."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
     keywords of Python nor options of the Python functions. With a signature, if no names are given: those that
@@ -144,6 +145,7 @@ class Problem(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        _keep_zeros_out(cls)
         if "function" in cls.__dict__ and "reference" not in cls.__dict__:
             cls.reference = _of_function  # type: ignore[assignment, method-assign]  # as the harness calls it
         if "signature" in cls.__dict__:
@@ -218,7 +220,10 @@ class Problem(ABC):
         return (*map(change, sizes[:count]), *sizes[count:])
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The shape of every array for `sizes`: inputs, then outputs. ValueError for unsupported sizes."""
+        """The shape of every array for `sizes`, with the numbers behind: inputs, then outputs.
+
+        ValueError for unsupported sizes and numbers.
+        """
         if self.nonzero_sizes:
             self._check_nonzero(sizes)
         return self._signature().shapes(sizes[: len(self.dimensions)] if self.numbers else sizes)
@@ -231,9 +236,10 @@ class Problem(ABC):
         return sizes
 
     def _check_nonzero(self, sizes: Sequence[int]) -> None:
-        for name, size in zip(self.dimensions, sizes, strict=False):
+        for name, size in zip(self.parameters, sizes, strict=False):
             if size == 0 and name in self.nonzero_sizes:
-                raise ValueError(f"{self.name} takes {name} of at least 1: got 0")
+                what = "other than 0" if name in self.reals else "of at least 1"
+                raise ValueError(f"{self.name} takes {name} {what}: got 0")
 
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
         """For each array and dimension, the index of its size; of a length that never changes, its negative.
@@ -342,6 +348,20 @@ def rounded_to(dtype: np.dtype[Any], numbers: Array) -> Array:
     if dtype.kind == "i" and numbers.dtype.kind == "f":
         numbers = np.rint(numbers)
     return numbers.astype(dtype)
+
+
+def _keep_zeros_out(problem: type[Problem]) -> None:
+    """Let a problem's own `shapes` raise for a 0 where none may be, as the usual one does."""
+    shapes = problem.__dict__.get("shapes")
+    if shapes is None:
+        return
+
+    @functools.wraps(shapes)
+    def of_sizes(self: Problem, sizes: Sequence[Any]) -> Any:
+        self._check_nonzero(sizes)
+        return shapes(self, sizes)
+
+    problem.shapes = of_sizes  # type: ignore[method-assign]  # as everybody calls it
 
 
 def _beside(problem: type[Problem], name: str) -> Path:
