@@ -24,6 +24,7 @@ from py_backends.conformance.trials import (
     of_kernel,
     of_sizes,
     seeded,
+    with_numbers,
 )
 from py_backends.contract import Problem
 from py_backends.results.spec import Sizes
@@ -187,13 +188,14 @@ def _odd(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -
 
 
 def _own_inputs(problem: Problem) -> Iterator[Trial]:
-    """At all shapes. The numbers behind the sizes are their defaults, whatever the trial has."""
+    """At all shapes. The numbers that `draw` sees are those of the trial, since shapes may depend on them."""
 
     def draw(sizes: Sizes, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-        return drawn_by(problem, problem.whole_sizes(sizes), dtype, generator)
+        return drawn_by(problem, sizes, dtype, generator)
 
     if type(problem).draw is not Problem.draw:
-        yield from (replace(trial, draw=partial(draw, trial.sizes)) for trial in _shapes(problem))
+        for trial in with_numbers(problem, _shapes(problem)):
+            yield replace(trial, draw=partial(draw, trial.sizes))
 
 
 WITHOUT_OWN = (

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from py_backends.conformance.sizes import fitting, middling, ragged
+from py_backends.conformance.sizes import fitting, middling, ragged, whole
 from py_backends.conformance.trials import Case, Kind, named, of_kernel
 from py_backends.contract import Problem
 from py_backends.results.spec import Sizes
@@ -142,7 +142,7 @@ def _overlapping(problem: Problem) -> Iterator[Call]:
     for sizes in _square(problem):
         for at, shift in itertools.product(range(len(problem.inputs)), (-16, -3, -1, 1, 2, 7, 16)):
             yield Call(f"{named(sizes)}, {shift} elements from input {at}", sizes, shares=at, shift=shift)
-        elements = math.prod(problem.shapes(sizes)[0])
+        elements = math.prod(_shapes(problem, sizes)[0])
         for shift in (-elements, elements):
             yield Call(f"{named(sizes)}, just beside input 0, {shift}", sizes, shares=0, shift=shift)
 
@@ -155,6 +155,11 @@ def is_plain(problem: Problem) -> bool:
 def _square(problem: Problem) -> list[Sizes]:
     """Sizes at which `out` is as large as an input."""
     return fitting(problem, [(size,) * len(problem.dimensions) for size in (33, 70)])
+
+
+def _shapes(problem: Problem, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+    """The shapes at sizes that fit, with the numbers that the first case of a kind has."""
+    return problem.shapes(whole(problem, sizes) or sizes)
 
 
 def _unfit_out(problem: Problem) -> Iterator[Call]:
@@ -187,7 +192,7 @@ def _misfits(problem: Problem) -> Iterator[Misfit]:
 
 def _twice(problem: Problem) -> Iterator[Call]:
     for sizes in _square(problem):
-        first, *others = problem.shapes(sizes)[: len(problem.inputs)]
+        first, *others = _shapes(problem, sizes)[: len(problem.inputs)]
         if is_plain(problem) and first in others:
             yield Call(named(sizes), sizes, twice=True)
             yield Call(f"{named(sizes)}, with out", sizes, twice=True, out=IN_ORDER)
@@ -198,7 +203,7 @@ def _to_device(problem: Problem) -> Iterator[Call]:
     """Small whole numbers, whose result is exact and so the same on the device and the host. Inputs have its dtype."""
     same = tuple(name for name in problem.dtypes if problem.result_dtype(np.dtype(name)).name == name)
     for sizes in _square(problem)[:1]:
-        shapes = problem.shapes(sizes)
+        shapes = _shapes(problem, sizes)
         if is_plain(problem) and shapes[0] == shapes[-1]:
             yield Call(named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)), dtypes=same)
 

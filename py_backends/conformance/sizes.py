@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +21,33 @@ EDGES = tuple(sorted(_SMALL | {width + by for width in WIDTHS for by in (-1, 0, 
 
 _NEAR = 64
 """The most by which sizes are raised to fit a problem."""
+_NUMBERS = (1, 2, 0, 3, 5, 4)
+"""What the cases of a kind take in turn for a number that belongs to no array, odd and even ones."""
+_REALS = (1.5, -0.375, 0.0, 0.1, 1.0, -2.0)
+"""The same for a real number."""
 
 
-def fits(problem: Problem, sizes: Sizes) -> bool:
-    """Whether a problem has these sizes. If its `shapes` raises ValueError, the suite does not use them."""
+def whole(problem: Problem, sizes: Sizes, turn: int = 0) -> Sizes | None:
+    """Sizes with the numbers of a turn behind them, or with the next that the problem takes; None if it takes none.
+
+    The last ones tried are the defaults. Sizes that have numbers keep these.
+    """
+    every = [sizes]
+    if len(sizes) < len(problem.parameters):
+        every = [(*sizes, *numbers) for numbers in (*_numbers(problem, turn), tuple(problem.numbers.values()))]
+    return next((each for each in every if _takes(problem, each)), None)
+
+
+def _numbers(problem: Problem, turn: int) -> Iterator[tuple[Any, ...]]:
+    """The numbers of a turn and of those after it, once round."""
+    for at in range(turn, turn + len(_NUMBERS)):
+        yield tuple(
+            (_REALS if name in problem.reals else _NUMBERS)[(at + place) % len(_NUMBERS)]
+            for place, name in enumerate(problem.numbers)
+        )
+
+
+def _takes(problem: Problem, sizes: Sizes) -> bool:
     try:
         problem.shapes(sizes)
     except ValueError:
@@ -29,17 +55,23 @@ def fits(problem: Problem, sizes: Sizes) -> bool:
     return True
 
 
+def fits(problem: Problem, sizes: Sizes) -> bool:
+    """Whether a problem has these sizes, with some numbers. If its `shapes` raises ValueError, the suite does not."""
+    return whole(problem, sizes) is not None
+
+
 def work(problem: Problem, sizes: Sizes) -> int:
-    """The work at these sizes of arrays."""
-    return problem.work(problem.whole_sizes(sizes))
+    """The work at these sizes of arrays, with the defaults of the numbers, or with others if it does not take these."""
+    usual = problem.whole_sizes(sizes)
+    return problem.work(usual if _takes(problem, usual) else whole(problem, sizes) or usual)
 
 
 def fitting(problem: Problem, several: Iterable[Sizes]) -> list[Sizes]:
     """Each of these sizes, or the nearest above it that the problem has, if any is near.
 
-    All dimensions are raised equally.
+    All dimensions are raised equally. Numbers stay as they are.
     """
-    raised = ([tuple(size + by for size in sizes) for by in range(_NEAR)] for sizes in several)
+    raised = ((problem.resized(sizes, partial(operator.add, by)) for by in range(_NEAR)) for sizes in several)
     found = (next((sizes for sizes in each if fits(problem, sizes)), None) for each in raised)
     return list(dict.fromkeys(sizes for sizes in found if sizes is not None))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -115,15 +114,18 @@ def _draw(
         finish(item, subject, tally)
 
 
-def _sizes(problem: Problem) -> st.SearchStrategy[tuple[int, ...]]:
+def _sizes(problem: Problem) -> st.SearchStrategy[Any]:
     longest = 300 if len(problem.dimensions) == 1 else 40
-    drawn = st.tuples(*[st.integers(0, longest) for _ in problem.dimensions])
-    of_arrays = drawn.map(lambda sizes: fitting(problem, [sizes])).filter(bool).map(itemgetter(0))
-    if not problem.numbers:
-        return of_arrays
+    of_arrays = [st.integers(0, longest) for _ in problem.dimensions]
     real = st.floats(-4, 4, width=16)  # exact in every format
-    numbers = st.tuples(*[real if name in problem.reals else st.integers(0, 5) for name in problem.numbers])
-    return st.tuples(of_arrays, numbers).map(lambda both: (*both[0], *both[1]))
+    numbers = [real if name in problem.reals else st.integers(0, 5) for name in problem.numbers]
+    return st.tuples(*of_arrays, *numbers).map(partial(_fitting, problem)).filter(lambda sizes: sizes is not None)
+
+
+def _fitting(problem: Problem, sizes: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Sizes near these that the problem has, with these numbers or else with others; None where there are none."""
+    usual = problem.whole_sizes(sizes[: len(problem.dimensions)])
+    return next(iter(fitting(problem, [sizes, usual])), None)
 
 
 def _values(subject: Subject) -> st.SearchStrategy[tuple[float, ...]]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.conformance.formats import IN_ALL_KINDS, converted, limits
-from py_backends.conformance.sizes import fits
+from py_backends.conformance.sizes import whole
 from py_backends.contract import Array, Problem, Reference
 from py_backends.number_formats import DTYPES
 from py_backends.problem import rounded_to
@@ -44,10 +44,6 @@ _BEARABLE = 80_000
 """How many operations a case may have where each work item is interpreted."""
 _BEARABLE_IN_TILES = 3_000_000
 """The same where a tile of them is."""
-_NUMBERS = (1, 2, 0, 3, 5, 4)
-"""What the cases of a kind take in turn for a number that belongs to no array, odd and even ones."""
-_REALS = (1.5, -0.375, 0.0, 0.1, 1.0, -2.0)
-"""The same for a real number."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +181,7 @@ def named_as(text: str | None, cases: Iterable[AnyCase]) -> list[AnyCase]:
 
 @cache
 def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, interpreted: bool = False) -> list[Any]:
-    """The cases of a kind at sizes that the problem has, in their order.
+    """The cases of a kind at sizes that the problem has, in their order, with numbers.
 
     quick: whether to leave out those that are for thorough runs.
     interpreted: whether to take only those with little work, since Python runs work items one by one.
@@ -193,8 +189,7 @@ def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, int
     problem = registry.problem(kernel)
     if dtype not in kind.dtypes or dtype not in problem.dtypes:
         return []
-    fit = (case for case in kind.cases(problem) if dtype in case.dtypes and fits(problem, case.sizes))
-    cases = [_with_numbers(problem, case, at) for at, case in enumerate(fit)]
+    cases = with_numbers(problem, (case for case in kind.cases(problem) if dtype in case.dtypes))
     if quick:
         cases = [case for case in cases if not case.thorough]
         cases = cases if dtype in IN_ALL_KINDS else cases[: kind.in_others]
@@ -204,16 +199,20 @@ def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, int
     return cases
 
 
-def _with_numbers(problem: Problem, case: Any, at: int) -> Any:
-    """The case with the numbers of its kernel behind the sizes of its arrays, another one in each case of a kind."""
-    if len(case.sizes) == len(problem.parameters):
-        return case
-    numbers = {
-        name: (_REALS if name in problem.reals else _NUMBERS)[(at + place) % len(_NUMBERS)]
-        for place, name in enumerate(problem.numbers)
-    }
-    told = ", ".join(f"{name} {number}" for name, number in numbers.items())
-    return replace(case, name=f"{case.name}, {told}", sizes=(*case.sizes, *numbers.values()))
+def with_numbers(problem: Problem, cases: Iterable[AnyCase]) -> list[AnyCase]:
+    """The cases with the numbers of their kernel behind the sizes of their arrays, other ones in each case of a kind.
+
+    Those that the problem does not take with any are left out.
+    """
+    made: list[AnyCase] = []
+    for case in cases:
+        sizes = whole(problem, case.sizes, len(made))
+        if sizes is None:
+            continue
+        numbers = zip(problem.parameters, sizes, strict=True)
+        told = [f", {name} {number}" for name, number in list(numbers)[len(case.sizes) :]]
+        made.append(replace(case, name="".join((case.name, *told)), sizes=sizes) if told else case)
+    return made
 
 
 def of_few_sizes(problem: Problem, cases: Sequence[AnyCase], *, quick: bool, emulated: bool) -> list[AnyCase]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from py_backends import registry
 from py_backends.backend import numpy as numpy_backend
-from py_backends.conformance import any_kernel, caller, calls, selection
+from py_backends.conformance import any_kernel, caller, calls, selection, sizes, test_drawn, trials
 from py_backends.conformance.calls import Call
 from py_backends.conformance.plugin import just_in_time_last
 from py_backends.conformance.running import Arenas, _without_flushes, run_call, run_cases, verdict
@@ -139,6 +140,64 @@ def test_a_problem_that_draws_its_inputs_is_tried_with_these() -> None:
     assert 0.4 < drawn.mean() < 0.6
     assert set(drawn) == {0, 1}
     assert list(own.cases(VECADD)) == []
+
+
+class Valid(Problem):
+    """A mean of a window, without the ends: the length of the result depends on a number."""
+
+    name, signature, nonzero_sizes = "valid", "(n)->(n)", ("n", "window")
+    numbers: ClassVar[Mapping[str, int | float]] = {"window": 5}
+
+    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        n, window = sizes
+        if window > n:
+            raise ValueError("window is at most n")
+        return (n,), (n - window + 1,)
+
+    def draw(self, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Iterator[Array]:
+        yield generator.integers(0, sizes[1], sizes[0])
+
+    @staticmethod
+    def function(x: Array, window: int) -> Array:
+        return np.convolve(x, np.ones(window) / window, mode="valid")
+
+
+def test_shapes_gets_the_numbers_and_refuses_those_that_do_not_fit() -> None:
+    """The suite chose sizes without numbers, and then tried a window of 0 that no source allowed: 80 failures."""
+    problem = Valid()
+    for kind in (*any_kernel.ALWAYS, *any_kernel.WITHOUT_OWN, *calls.KINDS):
+        made = trials.with_numbers(problem, kind.cases(problem))
+        assert made or kind.name in {"nothing", "nothing-called", "one-array-twice"}, kind.name
+        assert all(1 <= window <= n for n, window in (case.sizes for case in made)), kind.name
+        assert len({window for _, window in (case.sizes for case in made)}) > 1 or len(made) < 8, kind.name
+    assert sizes.whole(problem, (3,), 2) == (3, 3), "the one after 0"
+    assert sizes.whole(problem, (0,)) is None
+    (own,) = (kind for kind in any_kernel.WITHOUT_OWN if kind.name == "own-inputs")
+    for trial in list(own.cases(problem))[:20]:
+        (drawn,) = trial.inputs(problem, DTYPE)
+        assert drawn.max() < trial.sizes[1], "drawn for the trial's number, and not for its default"
+
+
+def test_drawn_sizes_fit_with_their_numbers() -> None:
+    problem = Valid()
+
+    @settings(max_examples=50, deadline=None, database=None)
+    @given(test_drawn._sizes(problem))
+    def holds(drawn: tuple[int, ...]) -> None:
+        n, window = drawn
+        assert 1 <= window <= n
+
+    holds()
+
+
+def test_a_call_has_the_shape_of_out_from_its_own_numbers() -> None:
+    """It came from their defaults."""
+    problem, call = Valid(), Call("of another window", (19, 2), out=calls.IN_ORDER)
+
+    def run(x: Array, *, out: Array, window: int, **_: Any) -> Array:
+        return np.copyto(out, Valid.function(x, window)) or out
+
+    assert caller.perform(run, problem, DTYPE, call) is None
 
 
 @pytest.mark.parametrize(
