@@ -194,7 +194,7 @@ def _compute(
     """
     dtype = _dtype_of_run(problem, asked, outlines)
     sizes, count = problem.sizes(*outlines), len(inputs)
-    wanted = list(zip(problem.shapes(sizes)[count:], problem.array_dtypes(dtype)[count:], strict=True))
+    wanted = list(zip(problem.shapes((*sizes, *numbers))[count:], problem.array_dtypes(dtype)[count:], strict=True))
     if places is not None:
         _check_outputs(problem, asked, inputs, places, wanted)
     device, launch = lookup(_ready, (asked, dtype)) or _prepare(asked, dtype)

@@ -349,3 +349,58 @@ def test_a_path_has_a_separator() -> None:
     paths = "./axpy", "..", Path("axpy")
     assert all(map(folders.is_path, paths))
     assert not any(map(folders.is_path, ("axpy", 3)))
+
+
+WINDOW = """
+import numpy as np
+from py_backends.contract import Problem
+
+class Valid(Problem):
+    name, signature, nonzero_sizes = "valid", "(n)->(n)", ("n", "window")
+    numbers = {"window": 5}
+
+    def shapes(self, sizes):
+        n, window = sizes
+        if window > n:
+            raise ValueError("window is at most n")
+        return (n,), (n - window + 1,)
+
+    @staticmethod
+    def function(x, window):
+        return np.convolve(x, np.ones(window) / window, mode="valid")
+
+PROBLEM = Valid()
+"""
+WINDOW_IN_NUMPY = """
+import numpy as np
+
+def valid(x, z, n, window):
+    z[:] = np.convolve(x, np.ones(window, x.dtype) / x.dtype.type(window), mode="valid")
+"""
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_the_shape_of_a_result_may_depend_on_a_number(tmp_path: Path) -> None:
+    """Of `out`, it came from the default of the number."""
+    folder = made(tmp_path / "valid", {"problem.py": WINDOW, "lecture/numpy.py": WINDOW_IN_NUMPY})
+    function = getattr(pb, registry.kernel_named(folder))
+    x = np.arange(19, dtype=np.float32)
+    for window in (1, 3):
+        out = np.empty(20 - window, np.float32)
+        assert function(x, window=window, backend="numpy", out=out) is out
+        assert function(x, window=window, backend="numpy").shape == out.shape
+        assert out[1] == x[1 : 1 + window].mean()
+    with pytest.raises(ValueError, match=r"^valid takes window of at least 1: got 0$"):
+        function(x, window=0, backend="numpy")
+    with pytest.raises(ValueError, match="window is at most n"):
+        function(x, window=20, backend="numpy")
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_nonzero_sizes_name_sizes_and_numbers(tmp_path: Path) -> None:
+    """The message said neither that it meant sizes of arrays alone, nor that a number may be among them, as now."""
+    wrong = WINDOW.replace('("n", "window")', '("n", "width")')
+    name = registry.kernel_named(made(tmp_path / "valid", {"problem.py": wrong}))
+    words = "its nonzero_sizes have 'width', which is none of its sizes and numbers: n, window"
+    with pytest.raises(BrokenKernel, match=words):
+        registry.problem(name)
