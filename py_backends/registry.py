@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -195,12 +196,31 @@ def kernel_plugin(name: str) -> Plugin | None:
     return next((plugin for plugin in kernel_plugins() if plugin.name == name), None)
 
 
-def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
-    """The error to report if the problem of a plug-in fails as it runs; None for the project's own kernels."""
+def blamed(kernel: str, failed: Exception, sizes: Sequence[Any] | None = None) -> BrokenKernel | None:
+    """The error to report if the problem of a plug-in fails as it runs; None for the project's own kernels.
+
+    sizes: at which it fails, with the numbers.
+    """
     plugin = kernel_plugin(kernel)
     if plugin is None:
         return None
-    return BrokenKernel(f"the problem of {plugin.origin} fails: {plugins.described(failed)}", plugin.fix)
+    at = ""
+    if sizes is not None and not isinstance(made := _brought_problem(plugin), BrokenKernel):
+        named = zip(made.parameters, sizes, strict=False)
+        at = f" at {', '.join(f'{name} {size}' for name, size in named)}" if sizes else ""
+    return BrokenKernel(
+        f"the problem of {plugin.origin} fails{at}: {plugins.described(failed)}{place(failed)}", plugin.fix
+    )
+
+
+def place(error: BaseException) -> str:
+    """The file and line of a plug-in that raised an error, for its author; empty if it was raised elsewhere."""
+    inside = plugin_folders()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if folder := next(filter(path.is_relative_to, inside), None):
+            return f" ({path.relative_to(folder.parent)}, line {frame.lineno})"
+    return ""
 
 
 def has_kernel(name: str, parameters: Sequence[str]) -> bool:

@@ -29,7 +29,7 @@ def fail(row: RunningRow, failed: Exception) -> None:
         row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
     elif fix := fix_of(failed):
         row.status, row.reason, row.fix = "error", str(failed), fix
-    elif broken := registry.blamed(row.spec.kernel, failed):
+    elif broken := registry.blamed(row.spec.kernel, failed, row.spec.sizes):
         row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     else:
         raise failed

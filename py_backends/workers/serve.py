@@ -11,7 +11,6 @@ import os
 import sys
 import tempfile
 import traceback
-from pathlib import Path
 from typing import Any
 
 from py_backends import registry
@@ -65,18 +64,8 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
 
 
 def _failed(error: Exception) -> dict[str, Any]:
-    reason = _shortened(f"{type(error).__name__}: {error}") + _place(error)
+    reason = _shortened(f"{type(error).__name__}: {error}") + registry.place(error)
     return {"failed": "error", "reason": reason, "fix": fix_of(error)}
-
-
-def _place(error: Exception) -> str:
-    """The file and line of a plug-in that raised an error, for its author; empty if it was raised elsewhere."""
-    folders = registry.plugin_folders()
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if folder := next(filter(path.is_relative_to, folders), None):
-            return f" ({path.relative_to(folder.parent)}, line {frame.lineno})"
-    return ""
 
 
 def _shortened(text: str) -> str:
