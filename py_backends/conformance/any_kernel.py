@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from py_backends import registry
 from py_backends.conformance.formats import FLOATS, IN_ALL_KINDS, NARROW, limits
-from py_backends.conformance.sizes import EDGES, fits, middling, mixtures, ragged, sweeps, work
+from py_backends.conformance.sizes import EDGES, fits, middling, mixtures, ragged, sweeps, whole, work
 from py_backends.conformance.trials import (
     Draw,
     Inputs,
     Kind,
     Shapes,
     Trial,
+    blaming,
     drawn_by,
     drawn_from,
     named,
@@ -27,7 +29,9 @@ from py_backends.conformance.trials import (
     with_numbers,
 )
 from py_backends.contract import Problem
+from py_backends.errors import BrokenKernel
 from py_backends.results.spec import Sizes
+from py_backends.wording import in_one_line
 
 _MUCH_WORK = 3_000_000
 """How many operations plain Python does in a fraction of a second."""
@@ -43,6 +47,52 @@ def _shapes(problem: Problem) -> Iterator[Trial]:
     mixed = mixtures(problem, range(1, 300), 300, _MUCH_WORK // 3, seed=2)
     thorough = [sizes for sizes in (*all_small, *mixed) if sizes not in quick]
     yield from of_sizes([*quick, *thorough], thorough=thorough)
+
+
+@cache
+def taken(problem: Problem) -> Sizes | None:
+    """The first sizes, with numbers, that a problem takes of all that any kernel is tried at. None where it takes none.
+
+    Raises BrokenKernel if the `shapes` of a plug-in's problem fails.
+    """
+    for sizes in _tried(problem):
+        with blaming(problem, sizes):
+            found = whole(problem, sizes)
+        if found is not None:
+            return found
+    return None
+
+
+@cache
+def refusal(kernel: str) -> str | None:
+    """Why no case of a kernel can be chosen: its `shapes` fails, or takes none of the sizes. None where it takes some.
+
+    A kernel without cases would look like one that passes.
+    """
+    problem = registry.problem(kernel)
+    try:
+        if taken(problem) is not None:
+            return None
+    except BrokenKernel as broken:
+        return broken.reason
+    every = list(dict.fromkeys(_tried(problem)))
+    first = problem.whole_sizes(every[0])
+    try:
+        problem.shapes(first)
+        why = named(first)
+    except ValueError as refused:
+        why = f"{named(first)}: {in_one_line(str(refused))}{registry.place(refused)}"
+    return f"shapes refuses all of the {len(every)} sizes that were tried, the first {why}; name others in edges"
+
+
+def _tried(problem: Problem) -> Iterator[Sizes]:
+    """Sizes of which a problem has to take some: none of those of other kinds fits where none of these does."""
+    yield from sweeps(problem, EDGES)
+    yield from ((size,) * len(problem.dimensions) for size in EDGES)
+    yield from problem.edges
+    with blaming(problem, problem.default_sizes):
+        halved = _halved(problem)
+    yield halved
 
 
 def _halved(problem: Problem) -> Sizes:

@@ -21,6 +21,7 @@ from py_backends import registry
 from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, Call, Layout, Misfit
 from py_backends.conformance.trials import Inputs, drawn_from, references, with_own_dtypes
 from py_backends.contract import Array, Device, Problem
+from py_backends.errors import BrokenKernel
 from py_backends.functions import api
 from py_backends.number_formats import number_format
 from py_backends.results.check import check_outputs
@@ -52,6 +53,8 @@ class Caller(Session):
     ) -> dict[str, Any]:
         """Make calls one after the other until one goes wrong. Say which one (`at`) and how; None if none does.
 
+        `broken` says why the problem itself has no right answer, in place of both.
+
         Several threads make them at once, each thread its share. Then it is the first wrong one of all.
         """
         run = partial(api.function(kernel), backend=self._backend, variant=variant, target=self._target)
@@ -66,12 +69,15 @@ class Caller(Session):
                     wrong[at] = reason
                     return
 
-        if threads == 1:
-            make_share(0)  # in the thread that opened the device
-        else:
-            self.call([], kernel, variant, dtype, calls[:1], threads=1)  # so what is prepared only once is there
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(make_share, range(threads)))
+        try:
+            if threads == 1:
+                make_share(0)  # in the thread that opened the device
+            else:
+                self.call([], kernel, variant, dtype, calls[:1], threads=1)  # so what is prepared only once is there
+                with ThreadPoolExecutor(threads) as pool:
+                    list(pool.map(make_share, range(threads)))
+        except BrokenKernel as broken:
+            return {"broken": broken.reason, "fix": broken.fix}
         first = min(wrong, default=None)
         return {"at": first, "wrong": None if first is None else wrong[first]}
 
@@ -110,6 +116,8 @@ def perform_at(
         for _ in range(2):  # the second call would see if the first changed what is there
             if wrong := arrays.wrong_result(problem, call, dtype, values, run(there, *arrays.inputs[1:])):
                 return f"{wrong}, from a result on the device"
+    except BrokenKernel:
+        raise
     except (TypeError, ValueError) as error:
         return arrays.wrong_refusal(error, expected)
     return "it has no arrays on its device, and left a result there" if expected else None

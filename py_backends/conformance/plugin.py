@@ -21,7 +21,7 @@ from py_backends import folders, registry
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Extent, Selection, Subject
-from py_backends.conformance.tally import Tally, summary
+from py_backends.conformance.tally import REFERENCE, Tally, summary
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.kernel_text import KernelText
@@ -43,6 +43,8 @@ _LISTS = {
 }
 _SUITE = str(Path(__file__).parent)
 _HANGS = pytest.StashKey[Counter[str]]()
+_BROKEN = pytest.StashKey[set[str]]()
+"""The kernels whose problem has failed. No other case of theirs is run, since each would fail in the same way."""
 _MOST_HANGS = 2
 """In how many kinds a source may hang before it is no longer run."""
 _TALLIES: list[Tally] = []
@@ -118,6 +120,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _or_usage_error("", selection.check)
     config.stash[SELECTION] = selection
     config.stash[_HANGS] = Counter()
+    config.stash[_BROKEN] = set()
     _TALLIES.clear()
 
 
@@ -201,8 +204,10 @@ def begin(
 
     Many GPUs have no float64. Without such a dtype the test is skipped. It fails if the suite is to try the target, and
     the target can compute in no dtype although it is said to be available. It also fails if the source has often hung
-    before, since each hang takes all of `--patience`.
+    before, since each hang takes all of `--patience`. It is skipped if the kernel's problem has failed before.
     """
+    if subject.text.kernel in config.stash[_BROKEN]:
+        pytest.skip(f"not run, since the problem of {subject.text.kernel} fails")
     if config.stash[_HANGS][subject.label] >= _MOST_HANGS:
         pytest.fail(f"not run, since {subject.label} has hung in {_MOST_HANGS} kinds of cases", pytrace=False)
     text, target, runner, selection = subject.text, subject.target, runners.get(subject), config.stash[SELECTION]
@@ -234,6 +239,8 @@ def finish(item: pytest.Item, subject: Subject, tally: Tally) -> None:
     """Let the test's report carry the tally, and fail it where a case did."""
     item.user_properties.append((_PROPERTY, asdict(tally)))
     item.config.stash[_HANGS][subject.label] += tally.hung
+    if any(name == REFERENCE for name, _ in tally.failures):
+        item.config.stash[_BROKEN].add(subject.text.kernel)
     if tally.failures:
         lines = [f"{name}: {reason}" for name, reason in tally.failures]
         pytest.fail("\n".join([*lines, tally.command]), pytrace=False)

@@ -92,6 +92,8 @@ def run_cases(tally: Tally, problem: Problem, cases: Iterable[AnyCase], run: Cal
     """Run cases until some have failed, and count them.
 
     run: says what is wrong, or None; WorkerFailed and MemoryError as `run_call` and `Arenas.run` raise them.
+
+    Raises BrokenKernel as they do, since then no other case has a right answer either.
     """
     for case in cases:
         if tally.exhausted:
@@ -116,7 +118,10 @@ def told(failed: WorkerFailed) -> str:
 
 
 def run_call(runner: Runner, text: KernelText, dtype: str, call: Call) -> str | None:
-    """Make a call. Returns what is wrong, or None; WorkerFailed if the worker has no answer."""
+    """Make a call. Returns what is wrong, or None.
+
+    Raises WorkerFailed if the worker has no answer, and BrokenKernel if a plug-in's problem has none.
+    """
     wrong: str | None = _make(runner, text, dtype, [call])["wrong"]
     return wrong
 
@@ -124,7 +129,19 @@ def run_call(runner: Runner, text: KernelText, dtype: str, call: Call) -> str | 
 def run_kind(
     tally: Tally, runner: Runner, arenas: Arenas, subject: Subject, kind: Kind[Any], cases: Sequence[Any]
 ) -> None:
-    """Run cases of a kind, whether these are trials or calls, and count them."""
+    """Run cases of a kind, whether these are trials or calls, and count them.
+
+    If the problem is broken, count that alone.
+    """
+    try:
+        _run_kind(tally, runner, arenas, subject, kind, cases)
+    except BrokenKernel as broken:
+        tally.add(REFERENCE, broken.reason)
+
+
+def _run_kind(
+    tally: Tally, runner: Runner, arenas: Arenas, subject: Subject, kind: Kind[Any], cases: Sequence[Any]
+) -> None:
     if kind.name == SUBNORMALS and not subject.target.subnormals:
         tally.left_out.append(("all of it", "it takes subnormal numbers for zero"))
     elif kind in calls.KINDS:
@@ -149,7 +166,10 @@ def _run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call],
 def _make(runner: Runner, text: KernelText, dtype: str, every: Sequence[Call], threads: int = 1) -> dict[str, Any]:
     """Have the worker make calls: `Caller.call`."""
     what = {"kernel": text.kernel, "variant": text.variant, "dtype": dtype, "threads": threads}
-    return runner.ask("call", **what, calls=msgspec.to_builtins(list(every)))
+    answer = runner.ask("call", **what, calls=msgspec.to_builtins(list(every)))
+    if "broken" in answer:
+        raise BrokenKernel(answer["broken"], answer["fix"])
+    return answer
 
 
 class Arenas:
@@ -214,12 +234,10 @@ class Arenas:
 def _run_trials(
     tally: Tally, runner: Runner, arenas: Arenas, text: KernelText, kind: Kind[Trial], trials: Sequence[Trial]
 ) -> None:
-    """Run trials. If the source or its problem's reference is broken, count that alone."""
+    """Run trials. If the source is broken, count that alone."""
     try:
         answers = answered(text.kernel, tally.dtype, tuple(trials))
         compiled = runner.compile(text, np.dtype(tally.dtype))
-    except BrokenKernel as broken:
-        tally.add(REFERENCE, broken.reason)
     except WorkerFailed as failed:
         tally.add(PREPARE, told(failed))
     else:

@@ -144,6 +144,8 @@ class Selection:
         text, target = subject.text, subject.target
         if (self.kinds and kind.name not in self.kinds) or dtype not in subject.dtypes:
             return []
+        if any_kernel.refusal(text.kernel) is not None:
+            return []
         if (text.variant == "lecture" and not kind.lecture) or (target.emulated and not kind.emulated):
             return []
         if self.quick and not self._belongs_to_quick(kind, dtype, subject):

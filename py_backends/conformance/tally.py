@@ -10,8 +10,8 @@ from py_backends import registry
 
 DRAWN = "drawn"
 """The kind of the cases that hypothesis draws."""
-PREPARE, REFERENCE = "prepare", "reference"
-"""What replaces a case if a source cannot be compiled, and if its problem has no right answer."""
+PREPARE, REFERENCE, SIZES = "prepare", "reference", "sizes"
+"""What replaces a case if a source cannot be compiled, and if its problem has no right answer, or none of the sizes."""
 DEPENDING = frozenset({DRAWN, "repeats", "calls-repeated", "threads-at-once"})
 """Kinds whose cases depend on earlier or simultaneous ones. None of them fails alone."""
 MOST_FAILURES = 3
@@ -64,7 +64,7 @@ class Tally:
         text = f"--backend={self.backend} --target={self.target} --kernel={kernel} --variant={self.variant}"
         dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
         name = self.failures[0][0]
-        alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case={shlex.quote(name)}"
+        alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE, SIZES} else f" --case={shlex.quote(name)}"
         return f"pytest --pyargs py_backends.conformance {text} --kind={self.kind}{dtype}{alone}"
 
 

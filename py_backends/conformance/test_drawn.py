@@ -17,12 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+from py_backends.conformance.any_kernel import refusal, taken
 from py_backends.conformance.calls import Call, Layout, is_plain
 from py_backends.conformance.plugin import SELECTION, begin, finish, marked
 from py_backends.conformance.running import Arenas, Runners, run_call, told
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.sizes import fitting
-from py_backends.conformance.tally import DRAWN, Tally
+from py_backends.conformance.tally import DRAWN, REFERENCE, Tally
 from py_backends.conformance.trials import Inputs, Shapes, Trial, answer, drawn_from, named
 from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
@@ -34,6 +35,10 @@ _LEAST_NORMAL = 1e-12
 """No number from here on, nor a product of three, is subnormal in float32."""
 
 
+class _NoAnswer(BaseException):
+    """The problem is broken. This is not shrunk, since no source is at fault."""
+
+
 class _Ended(BaseException):
     """The kernel's process ended. This is not shrunk, since each try would start another process."""
 
@@ -43,7 +48,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     selection = metafunc.config.stash[SELECTION]
     emulated = "arenas" in metafunc.fixturenames
     wanted = selection.case is None and (not selection.kinds or DRAWN in selection.kinds)
-    subjects = [each for each in selection.subjects() if each.target.emulated == emulated] if wanted else []
+    subjects = [each for each in selection.subjects() if wanted and each.target.emulated == emulated]
+    subjects = [each for each in subjects if refusal(each.text.kernel) is None]
     metafunc.parametrize("subject", [marked(each.text.backend, each, name=each.label) for each in subjects])
 
 
@@ -66,8 +72,6 @@ def test_drawn_cases_hold(
     def run(dtype: str, trial: Trial) -> str | None:
         try:
             return arenas.run(runner, text, answer(text.problem, trial, np.dtype(dtype)))
-        except BrokenKernel as broken:
-            return broken.reason
         except WorkerFailed as failed:
             return told(failed)
 
@@ -104,12 +108,16 @@ def _draw(
             wrong = next(filter(None, (run(dtype, case) for case in sequence)), None)
         except WorkerFailed as failed:
             raise _Ended(f"{told(failed)}, in {dtype}, at {sequence}") from None
+        except BrokenKernel as broken:
+            raise _NoAnswer(broken.reason) from None
         assert wrong is None, f"{wrong}, in {dtype}, at {sequence}"
 
     try:
         holds()
     except (AssertionError, Flaky, _Ended) as failed:
         last.failures.append(("the smallest found", str(failed)))
+    except _NoAnswer as broken:
+        last.failures.append((REFERENCE, str(broken)))
     for tally in sorted(tallies, key=lambda tally: len(tally.failures)):
         finish(item, subject, tally)
 
@@ -119,13 +127,13 @@ def _sizes(problem: Problem) -> st.SearchStrategy[Any]:
     of_arrays = [st.integers(0, longest) for _ in problem.dimensions]
     real = st.floats(-4, 4, width=16)  # exact in every format
     numbers = [real if name in problem.reals else st.integers(0, 5) for name in problem.numbers]
-    return st.tuples(*of_arrays, *numbers).map(partial(_fitting, problem)).filter(lambda sizes: sizes is not None)
+    return st.tuples(*of_arrays, *numbers).map(partial(_fitting, problem))
 
 
 def _fitting(problem: Problem, sizes: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Sizes near these that the problem has, with these numbers or else with others; None where there are none."""
+    """Sizes near these that the problem has, with these numbers or else with others. Others where none are near."""
     usual = problem.whole_sizes(sizes[: len(problem.dimensions)])
-    return next(iter(fitting(problem, [sizes, usual])), None)
+    return next(iter(fitting(problem, [sizes, usual])), None) or taken(problem)
 
 
 def _values(subject: Subject) -> st.SearchStrategy[tuple[float, ...]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from py_backends.conformance.any_kernel import refusal
 from py_backends.conformance.plugin import SELECTION, begin, finish, marked
 from py_backends.conformance.running import Arenas, Runners, run_kind
 from py_backends.conformance.selection import Selection, Subject, all_kinds_of
+from py_backends.conformance.tally import SIZES, Tally
 from py_backends.conformance.trials import Kind, Trial
 from py_backends.contract import Target
 from py_backends.number_formats import DTYPES
@@ -15,11 +17,17 @@ from py_backends.number_formats import DTYPES
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test for each kind, dtype and source. Those that share inputs follow each other."""
     selection = metafunc.config.stash[SELECTION]
-    if "kind" not in metafunc.fixturenames:
+    if "target" in metafunc.fixturenames:
         places = [marked(name, name, target, name=f"{name}-{target.name}") for name, target in selection.at_hand()]
         metafunc.parametrize(("backend", "target"), places)
         return
     subjects = list(selection.subjects())
+    if "kind" not in metafunc.fixturenames:
+        refused = {each.text.kernel: each for each in subjects if refusal(each.text.kernel) is not None}
+        metafunc.parametrize(
+            "subject", [marked(each.text.backend, each, name=kernel) for kernel, each in refused.items()]
+        )
+        return
     metafunc.parametrize(
         ("kind", "dtype", "subject"),
         [
@@ -45,6 +53,14 @@ def test_it_is_there(backend: str, target: Target, selection: Selection) -> None
     named = target.name in selection.targets or backend in selection.backends
     if named and texts and not any(Subject(text, each).dtypes for text in texts for each in targets):
         pytest.fail(f"{backend} {target.name} takes no dtype of what was chosen", pytrace=False)
+
+
+def test_some_sizes_are_tried(subject: Subject, request: pytest.FixtureRequest) -> None:
+    """A kernel whose `shapes` takes none of them fails here, once, and has no other test."""
+    text = subject.text
+    tally = Tally(text.backend, subject.target.name, text.kernel, text.variant, subject.dtypes[0], "shapes")
+    tally.add(SIZES, refusal(text.kernel))
+    finish(request.node, subject, tally)
 
 
 def test_every_case_holds(

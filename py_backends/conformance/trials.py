@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, lru_cache, partial
 from importlib import import_module
@@ -102,8 +103,9 @@ def with_own_dtypes(
 
 def drawn_by(problem: Problem, sizes: Sizes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     """Inputs as a comparison has them."""
-    drawn = zip(problem.draw(sizes, dtype, generator), problem.array_dtypes(dtype), strict=False)
-    return [rounded_to(of, np.asarray(array)) for array, of in drawn]
+    with blaming(problem, sizes):
+        drawn = zip(problem.draw(sizes, dtype, generator), problem.array_dtypes(dtype), strict=False)
+        return [rounded_to(of, np.asarray(array)) for array, of in drawn]
 
 
 AnyCase = TypeVar("AnyCase", bound=Case)
@@ -261,10 +263,17 @@ def answer(problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Answered:
 
 def references(problem: Problem, inputs: Inputs, sizes: Sequence[Any], dtype: np.dtype[Any]) -> tuple[Reference, ...]:
     """The right answers. BrokenKernel if a plug-in's problem has none to judge by."""
-    try:
+    with blaming(problem, sizes):
         return references_of(problem, inputs, sizes, dtype)
+
+
+@contextmanager
+def blaming(problem: Problem, sizes: Sequence[Any]) -> Iterator[None]:
+    """Raise any fault within as BrokenKernel where the problem is a plug-in's."""
+    try:
+        yield
     except Exception as failed:
-        if broken := registry.blamed(problem.name, failed):
+        if broken := registry.blamed(problem.name, failed, sizes):
             raise broken from failed
         raise
 

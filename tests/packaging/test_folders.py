@@ -404,3 +404,86 @@ def test_nonzero_sizes_name_sizes_and_numbers(tmp_path: Path) -> None:
     words = "its nonzero_sizes have 'width', which is none of its sizes and numbers: n, window"
     with pytest.raises(BrokenKernel, match=words):
         registry.problem(name)
+
+
+BROKEN = (
+    WINDOW.replace("window > n", "n < 0")
+    .replace("n - window + 1", "n")
+    .replace('("n", "window")', '("n",)')
+    .replace('np.ones(window) / window, mode="valid")', "np.ones(window))[: x.size]")
+)
+"""It allows a window of 0, and its function does not."""
+
+
+def test_a_fault_of_a_problem_is_told_once_with_its_sizes_and_its_line(tmp_path: Path) -> None:
+    """The suite had 168 equal failures of one fault, which told neither the sizes nor the line."""
+    source = (
+        "def valid(x, z, n, window):\n    z[:] = 0\n    for i in range(window):\n        z[i:] += x[: max(0, n - i)]\n"
+    )
+    folder = made(tmp_path / "valid", {"problem.py": BROKEN, "lecture/numpy.py": source})
+    line = 1 + BROKEN.splitlines().index("        return np.convolve(x, np.ones(window))[: x.size]")
+    fault = f"fails at n 19, window 0: ValueError: v cannot be empty (valid/problem.py, line {line})"
+    for kinds in ("layouts,out,drawn", "special-values,scales", "drawn"):  # those of calls, of trials, and drawn ones
+        options = "--kernel", folder, "--backend", "numpy", "--kind", kinds, "-k", "float or drawn", "--quick"
+        run = run_python("-m", "pytest", "-q", "--pyargs", "py_backends.conformance", *options, cwd=tmp_path)
+        assert run.returncode == 1, run.stdout + run.stderr
+        assert "1 failed, " in run.stdout, run.stdout
+        assert (" skipped" in run.stdout) == (kinds != "drawn"), run.stdout
+        assert run.stdout.count(f"reference: the problem of {folder}") == 2, "where it fails, and in the summary"
+        assert fault in run.stdout or "layouts" not in kinds
+        assert f"(valid/problem.py, line {line})" in run.stdout
+    run = run_python(
+        *("-m", "py_backends", "compare", "--kernel", folder, "--backend", "numpy", "--shape", "valid=19x0"),
+        cwd=tmp_path,
+    )
+    assert (run.returncode, fault in " ".join(run.stdout.split())) == (1, True), run.stdout + run.stderr
+
+
+REFUSING = """
+from py_backends.contract import Problem
+
+class Choosy(Problem):
+    name, signature, default_sizes = "choosy", "(n)->(n)", (100_000_003,)
+
+    def shapes(self, sizes):
+        if sizes != self.default_sizes:
+            raise ValueError("n has to be 100000003")
+        return sizes, sizes
+
+    @staticmethod
+    def function(x):
+        return x + 1
+
+PROBLEM = Choosy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (REFUSING, "sizes: shapes refuses all of the 42 sizes that were tried, the first 1: n has to be 100000003"),
+        (REFUSING.replace("raise ", "return sizes[3] + "), "fails at n 1: IndexError: tuple index out of range"),
+    ],
+    ids=["refuses", "fails"],
+)
+def test_a_problem_that_takes_no_size_of_the_suite_fails_once(problem: str, words: str, tmp_path: Path) -> None:
+    """It passed but for a traceback of hypothesis, as no case was tried."""
+    source = "def choosy(x, z, n):\n    z[:] = x + x.dtype.type(1)\n"
+    folder = made(tmp_path / "choosy", {"problem.py": problem, "lecture/numpy.py": source})
+    options = "--kernel", folder, "--backend", "numpy", "--quick"
+    run = run_python("-m", "pytest", "-q", "--pyargs", "py_backends.conformance", *options, cwd=tmp_path)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert words in run.stdout
+    assert "1 failed, 1 passed" in run.stdout, run.stdout
+    assert "Traceback" not in run.stdout
+
+
+def test_a_shape_that_the_problem_refuses_is_wrong_usage(tmp_path: Path) -> None:
+    """It blamed the folder, and asked its author to repair it."""
+    folder = made(tmp_path / "valid", {"problem.py": WINDOW, "lecture/numpy.py": WINDOW_IN_NUMPY})
+    for shape, words in (("10x0", "valid takes window of at least 1: got 0"), ("3x4", "window is at most n")):
+        options = "--kernel", folder, "--backend", "numpy", "--shape", f"valid={shape}"
+        run = run_python("-m", "py_backends", "compare", *options, cwd=tmp_path)
+        told = f"py-backends compare: error: valid does not take the shape {shape}: {words} (try"
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1), run.stderr
+        assert run.stderr.startswith(told), run.stderr
