@@ -47,7 +47,10 @@ class Signature:
         """Parse a signature. Raises WrongRequest if it is invalid, or if no input has one of an output's sizes."""
         written = text.replace(" ", "")
         if _SIGNATURE.fullmatch(written) is None:
-            raise WrongRequest(f"{text!r} is no signature: write it as in (m,k),(k,n)->(m,n), or (3),(n+1)->(n)")
+            raise WrongRequest(
+                f"{text!r} is no signature: write it as in (m,k),(k,n)->(m,n), or (3),(n+1)->(n); for a length of several "
+                "names, or of one of `numbers`, write `shapes`"
+            )
         found = re.findall(r"\(([^)]*)\)(?::(\w+))?", written)
         arrays = tuple(tuple(filter(None, dimensions.split(","))) for dimensions, _ in found)
         outputs = written.partition("->")[2].count("(")
