@@ -48,8 +48,8 @@ class Signature:
         written = text.replace(" ", "")
         if _SIGNATURE.fullmatch(written) is None:
             raise WrongRequest(
-                f"{text!r} is no signature: write it as in (m,k),(k,n)->(m,n), or (3),(n+1)->(n); for a length of several "
-                "names, or of one of `numbers`, write `shapes`"
+                f"{text!r} is no signature: write it as in (m,k),(k,n)->(m,n), or (3),(n+1)->(n); for a length of "
+                "two names, or of one of `numbers`, write a method `shapes` too"
             )
         found = re.findall(r"\(([^)]*)\)(?::(\w+))?", written)
         arrays = tuple(tuple(filter(None, dimensions.split(","))) for dimensions, _ in found)

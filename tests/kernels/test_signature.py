@@ -71,12 +71,14 @@ NONE = (
     "(01)->(01)",
     "->(m)",
     "(2m)->(m)",
+    "(n+window-1)->(n)",
 )
 
 
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_signature(text: str) -> None:
-    with pytest.raises(WrongRequest, match="is no signature: write it as in"):
+    words = "is no signature: write it as in .*; for a length of two names, or of one of `numbers`"
+    with pytest.raises(WrongRequest, match=words):
         Signature.parse(text)
 
 
