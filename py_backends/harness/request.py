@@ -13,7 +13,7 @@ from py_backends.kernel_text import KernelText
 from py_backends.limits import LARGEST_SIZE, real_number, whole_number
 from py_backends.number_formats import DTYPES
 from py_backends.results.spec import Sizes, Spec
-from py_backends.wording import in_one_line, shown
+from py_backends.wording import shown
 from py_backends.workers import probe
 from py_backends.workers.probe import BackendTarget
 
@@ -222,18 +222,12 @@ def how_to_ask(dtypes: Sequence[str]) -> str:
 
 
 def checked_sizes(problem: Problem, sizes: Sizes) -> list[Any]:
-    """Sizes and numbers of a kernel as Python's own. WrongRequest for what is none, and where `shapes` refuses them."""
+    """Sizes and numbers of a kernel as Python's own numbers. Raises WrongRequest for others."""
     named = [
         (f"{name} of {problem.name}", name in problem.reals, each)
         for name, each in zip(problem.parameters, problem.whole_sizes(sizes), strict=True)
     ]
-    checked: list[Any] = [
+    return [
         real_number(what, each) if is_real else whole_number(what, each, 0, LARGEST_SIZE)
         for what, is_real, each in named
     ]
-    try:
-        problem.shapes(tuple(checked))
-    except ValueError as refused:
-        written = "x".join(map(str, checked))
-        raise WrongRequest(f"{problem.name} does not take the shape {written}: {in_one_line(str(refused))}") from None
-    return checked
