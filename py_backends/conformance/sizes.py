@@ -27,20 +27,20 @@ _REALS = (1.5, -0.375, 0.0, 0.1, 1.0, -2.0)
 """The same for a real number."""
 
 
-def whole(problem: Problem, sizes: Sizes, turn: int = 0) -> Sizes | None:
-    """Sizes with the numbers of a turn behind them, or with the next that the problem takes; None if it takes none.
+def whole(problem: Problem, sizes: Sizes, at: int = 0) -> Sizes | None:
+    """Sizes with the numbers of a case behind them, or with the next that the problem takes; None if it takes none.
 
-    The last ones tried are the defaults. Sizes that have numbers keep these.
+    The last ones tried are the defaults. `at` is the place of the case in its kind. Sizes that have numbers keep these.
     """
     every = [sizes]
     if len(sizes) < len(problem.parameters):
-        every = [(*sizes, *numbers) for numbers in (*_numbers(problem, turn), tuple(problem.numbers.values()))]
+        every = [(*sizes, *numbers) for numbers in (*_numbers(problem, at), tuple(problem.numbers.values()))]
     return next((each for each in every if _takes(problem, each)), None)
 
 
-def _numbers(problem: Problem, turn: int) -> Iterator[tuple[Any, ...]]:
-    """The numbers of a turn and of those after it, once round."""
-    for at in range(turn, turn + len(_NUMBERS)):
+def _numbers(problem: Problem, first: int) -> Iterator[tuple[Any, ...]]:
+    """The numbers of a case, and those of the cases after it, each once."""
+    for at in range(first, first + len(_NUMBERS)):
         yield tuple(
             (_REALS if name in problem.reals else _NUMBERS)[(at + place) % len(_NUMBERS)]
             for place, name in enumerate(problem.numbers)
