@@ -11,7 +11,7 @@ from py_backends.results.ratios import rate
 from py_backends.results.report import FAILURES, Control, Duration, Report, Row, Speedup
 from py_backends.results.spec import Workload
 
-_RULES = {"bitwise": "every row bit for bit", "componentwise": "every row within its error bound"}
+_RULES = {"bitwise": "bit for bit", "componentwise": "within its error bound"}
 _MUCH_LONGER = 1.5
 """From this ratio on, a note says that launch and wait take time of their own."""
 
@@ -30,7 +30,6 @@ def sections(report: Report) -> list[Section]:
 
 def _section(workload: Workload, group: Sequence[Row], report: Report) -> Section:
     name = _namer(group)
-    judged_by = next((row.work.rule for row in group if row.work), "")
     # Sorts by rate, which at one shape is by time. A size of 0 leaves no work and so no rate, only time.
     timed = [(row, row.timed) for row in group if row.rate and row.timed]
     timed.sort(key=lambda pair: (-rate(pair[0]), pair[1].median))
@@ -39,7 +38,7 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
     others = [row for row in group if row.status not in NOT_RUN and id(row) not in with_time]
     return Section(
         workload.title,
-        _RULES.get(judged_by, judged_by),
+        _judged_by(group),
         _columns(rows, [kernel for _, kernel in timed], group, report),
         lines=[_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)],
         footnotes=[
@@ -52,6 +51,15 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
             *(_of_control(control) for control in report.control if any(_is_for(control, row) for row in group)),
         ],
     )
+
+
+def _judged_by(group: Sequence[Row]) -> str:
+    """What every row holds to; where one failed, what a right one would."""
+    rule = next((row.work.rule for row in group if row.work), "")
+    if rule not in _RULES:
+        return rule
+    failed = any(row.status in FAILURES for row in group)
+    return f"{'a right row agrees' if failed else 'every row'} {_RULES[rule]}"
 
 
 def _columns(rows: Sequence[Row], kernels: Sequence[Duration], group: Sequence[Row], report: Report) -> list[Column]:

@@ -87,6 +87,20 @@ def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
     assert words not in footnotes(report_of(row("numpy")))
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("ok", "every row within its error bound"),
+        ("unavailable", "every row within its error bound"),
+        ("mismatch", "a right row agrees within its error bound"),
+        ("crashed", "a right row agrees within its error bound"),
+    ],
+)
+def test_the_heading_does_not_say_that_a_wrong_row_is_right(status: str, said: str) -> None:
+    (section,) = comparison.sections(report_of(row("numpy"), row("cpp", status=status, seconds=None, rate=None)))
+    assert section.subtitle == said
+
+
 def test_where_arrays_lie_is_said_beside_the_caches() -> None:
     report = report_of(row("numpy"))
     report.machine["cache_bytes"] = {"L2": 2**20, "L3": 2**25}
