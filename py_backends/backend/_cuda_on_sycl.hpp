@@ -2,7 +2,8 @@
 // kernel of it. Work items stand for threads, and work groups for blocks. It is for checking kernels on a CPU.
 // A warp is a sub-group of 32 work items, in blocks that are a multiple of 32 wide. Tensor cores are functions that
 // exchange what these work items have. Asynchronous copies are objects of LateCopies, and a warpgroup's products those of
-// LateProducts. Of a warp's own functions it has __shfl_down_sync and __shfl_xor_sync. It lacks extern __shared__ and atomics.
+// LateProducts. Of a warp's own functions it has __shfl_down_sync and __shfl_xor_sync. Of atomics it has atomicAdd,
+// atomicMax, atomicMin, atomicExch and atomicCAS. It lacks extern __shared__ and cooperative groups.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -94,6 +95,52 @@ inline float exp(float x) { return sycl::exp(x); }
 inline double exp(double x) { return sycl::exp(x); }
 inline float exp2(float x) { return sycl::exp2(x); }
 inline double exp2(double x) { return sycl::exp2(x); }
+// Rounded to the nearest, and never fused with what is around them.
+#define CUDA_ON_SYCL_ROUNDED(T, name, operation) \
+  inline T name(T x, T y) { _Pragma("STDC FP_CONTRACT OFF") return x operation y; }
+CUDA_ON_SYCL_ROUNDED(float, __fadd_rn, +)
+CUDA_ON_SYCL_ROUNDED(float, __fsub_rn, -)
+CUDA_ON_SYCL_ROUNDED(float, __fmul_rn, *)
+CUDA_ON_SYCL_ROUNDED(double, __dadd_rn, +)
+CUDA_ON_SYCL_ROUNDED(double, __dsub_rn, -)
+CUDA_ON_SYCL_ROUNDED(double, __dmul_rn, *)
+#undef CUDA_ON_SYCL_ROUNDED
+inline float __fmaf_rn(float x, float y, float z) { return sycl::fma(x, y, z); }
+inline double __fma_rn(double x, double y, double z) { return sycl::fma(x, y, z); }
+
+namespace cuda_on_sycl {
+
+/// Orders nothing else in memory, as CUDA's atomics do not.
+template <typename T>
+using Atomic = sycl::atomic_ref<T, sycl::memory_order::relaxed, sycl::memory_scope::device>;
+
+}  // namespace cuda_on_sycl
+
+// Each returns what was there before. The value has the element's type, as CUDA's have: an int is added to a float.
+#define CUDA_ON_SYCL_ATOMIC(T, name, function) \
+  inline T name(T* address, T value) { return cuda_on_sycl::Atomic<T>(*address).function(value); }
+#define CUDA_ON_SYCL_ATOMICS_OF_WHOLE(T)                                   \
+  CUDA_ON_SYCL_ATOMIC(T, atomicAdd, fetch_add)                             \
+  CUDA_ON_SYCL_ATOMIC(T, atomicMax, fetch_max)                             \
+  CUDA_ON_SYCL_ATOMIC(T, atomicMin, fetch_min)                             \
+  CUDA_ON_SYCL_ATOMIC(T, atomicExch, exchange)                             \
+  inline T atomicCAS(T* address, T old, T value) {                         \
+    cuda_on_sycl::Atomic<T>(*address).compare_exchange_strong(old, value); \
+    return old;                                                            \
+  }
+CUDA_ON_SYCL_ATOMICS_OF_WHOLE(int)
+CUDA_ON_SYCL_ATOMICS_OF_WHOLE(unsigned)
+CUDA_ON_SYCL_ATOMICS_OF_WHOLE(unsigned long long)
+CUDA_ON_SYCL_ATOMIC(float, atomicAdd, fetch_add)
+CUDA_ON_SYCL_ATOMIC(double, atomicAdd, fetch_add)
+CUDA_ON_SYCL_ATOMIC(float, atomicExch, exchange)
+#undef CUDA_ON_SYCL_ATOMICS_OF_WHOLE
+#undef CUDA_ON_SYCL_ATOMIC
+
+inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
+inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
   unsigned chosen = 0;

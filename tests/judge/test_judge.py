@@ -66,6 +66,28 @@ void run(int m, int n, int k, float* a, float* b, float* c) {
 }
 int main() { printf("}\\n"); }
 """
+WITH_ATOMICS = """\
+// py-backends: dot<T>(n, a, b, c=0), grid ceil(n / 64), block 64
+// Order: any, as blocks end
+template <typename T>
+__global__ void dot(int n, const T* a, const T* b, T* c) {
+  __shared__ T sum;
+  __shared__ int products, last, first;
+  __shared__ unsigned taken;
+  if (threadIdx.x == 0) sum = 0, products = 0, last = -1, first = 64, taken = 0;
+  __syncthreads();
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    atomicAdd(&sum, a[i] * b[i]);
+    atomicAdd(&products, 1);
+    atomicMax(&last, (int)threadIdx.x);
+    atomicMin(&first, (int)threadIdx.x);
+  }
+  __syncthreads();
+  const bool whole = first == 0 && products == last + 1;
+  if (whole && atomicCAS(&taken, 0u, 1u) == 0 && atomicExch(&taken, 2u) == 1) atomicAdd(c, sum);
+}
+"""
 IN_OPENCL = """\
 // py-backends: matmul(m, n, k, a, b, c), work items n x m, in groups of 8 x 8
 __kernel void matmul(int M, int N, int K, __global const float *A, __global const float *B, __global float *C) {
@@ -132,6 +154,12 @@ class TestCuda:
     def test_host_code_in_the_same_file_is_left_out(self, tmp_path: Path) -> None:
         answer = judge(tmp_path, "mine.cu", WITH_HOST_CODE, *BRIEFLY)
         assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+
+
+    def test_atomics_are_emulated(self, tmp_path: Path) -> None:
+        answer = judge(tmp_path, "mine.cu", WITH_ATOMICS, kernel="dot", dtype=None)
+        assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+        assert answer.judgement["dtypes"] == ["float32", "float64"]
 
 
 OURS = {"openmp": ".cpp", "numba_cpu": ".py", "opencl": ".cl"}

@@ -48,6 +48,42 @@ struct nd_item {
   static id<dimensions> of(const std::size_t* count) { return {{count[0], count[1], count[2]}}; }
 };
 
+enum class memory_order { relaxed };
+enum class memory_scope { device };
+
+template <typename T, memory_order, memory_scope>
+class atomic_ref {
+ public:
+  explicit atomic_ref(T& element) : element_(&element) {}
+  bool compare_exchange_strong(T& old, T value) const {
+    return __atomic_compare_exchange(element_, &old, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  }
+  T exchange(T value) const {
+    return changed([value](T) { return value; });
+  }
+  T fetch_add(T value) const {
+    return changed([value](T old) { return old + value; });
+  }
+  T fetch_max(T value) const {
+    return changed([value](T old) { return old < value ? value : old; });
+  }
+  T fetch_min(T value) const {
+    return changed([value](T old) { return value < old ? value : old; });
+  }
+
+ private:
+  template <typename Change>
+  T changed(Change change) const {
+    T old;
+    __atomic_load(element_, &old, __ATOMIC_RELAXED);
+    while (!compare_exchange_strong(old, change(old))) {
+    }
+    return old;
+  }
+
+  T* element_;
+};
+
 template <int dimensions>
 void group_barrier(group<dimensions>) {
   on_threads::barrier();
