@@ -155,7 +155,6 @@ class TestCuda:
         answer = judge(tmp_path, "mine.cu", WITH_HOST_CODE, *BRIEFLY)
         assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
 
-
     def test_atomics_are_emulated(self, tmp_path: Path) -> None:
         answer = judge(tmp_path, "mine.cu", WITH_ATOMICS, kernel="dot", dtype=None)
         assert (answer.code, answer.judgement["right"]) == (0, True), answer.run

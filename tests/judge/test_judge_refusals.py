@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from test_judge import IN_CPP, IN_OPENCL, ITS_CALL, SGEMM
 from written_files import made
 
 from py_backends import registry
-from py_backends.commands.judge import call
+from py_backends.commands.judge import call, nvrtc
+from py_backends.commands.judge.judging import in_their_lines
 from py_backends.commands.judge.wrappers import of_device
 from py_backends.conformance.at_hand import has_device
+from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 
 pytestmark = pytest.mark.stamped
@@ -157,6 +160,54 @@ def test_a_compilers_own_words_are_the_reason(backend: str, name: str, text: str
     answer = judge(tmp_path, name, text, "--backend", backend)
     assert (answer.code, answer.failing["kind"]) == (1, "prepare"), answer.run
     assert "Q" in answer.failing["reason"]
+
+
+BEYOND_THE_EMULATION = """\
+// py-backends: dot(a, b, c=0, n), grid 1, block 1
+__global__ void dot(const float* a, const float* b, float* c, int n) {
+  c[0] = __saturatef(a[0]);
+}
+"""
+
+
+@OF_JUDGE
+@pytest.mark.cuda
+@pytest.mark.skipif(has_device("cuda"), reason="there is a GPU, which takes it")
+class TestCudaThatIsNotEmulated:
+    def test_is_not_wrong_where_its_own_compiler_takes_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "mine.cu"
+        file.write_text(BEYOND_THE_EMULATION)
+        said = refused("dot", file)
+        assert "cannot be checked on emulated: it is valid CUDA" in said
+        assert "mine.cu:3:10: error: use of undeclared identifier '__saturatef'" in said
+
+    def test_is_not_wrong_for_a_header_that_is_not_here(self, tmp_path: Path) -> None:
+        file = tmp_path / "mine.cu"
+        block = "cooperative_groups::this_thread_block().sync();"
+        file.write_text(f"{BEYOND_THE_EMULATION.replace('c[0] =', block)}#include <cooperative_groups.h>\n")
+        assert "it includes <cooperative_groups.h>" in refused("dot", file)
+
+    def test_is_wrong_where_its_own_compiler_refuses_it(self, tmp_path: Path) -> None:
+        """The place of the error is that in the file."""
+        answer = judge(tmp_path, "mine.cu", BEYOND_THE_EMULATION.replace("__saturatef(a[0])", "Q"), kernel="dot")
+        assert (answer.code, answer.failing["kind"]) == (1, "prepare"), answer.run
+        assert "mine.cu:3:10: error: use of undeclared identifier 'Q'" in answer.failing["reason"]
+
+
+def test_without_cudas_own_compiler_nobody_knows_and_a_hint_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    assert nvrtc.main(["dot<float>"]) == 3
+    text, emulated = registry.kernel_texts("dot", "cuda")["lecture"], Target("emulated", emulated=True)
+    monkeypatch.setattr(nvrtc, "_is_there", lambda: False)
+    assert "nvidia-cuda-nvrtc" in nvrtc.hint(text, emulated)
+    monkeypatch.setattr(nvrtc, "_is_there", lambda: True)
+    assert nvrtc.hint(text, emulated) == ""
+
+
+def test_places_of_errors_in_cpp_have_the_files_own_name() -> None:
+    text = registry.kernel_texts("dot", "openmp")["lecture"]
+    said = f"{text.path.parent}/their_mine.cpp:4:45: error"
+    assert in_their_lines(said, text, Path("some/mine.cpp")) == "mine.cpp:4:45: error"
 
 
 def test_lines_of_a_source_stay_where_they_are() -> None:

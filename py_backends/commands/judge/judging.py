@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import py_backends
 from py_backends import registry
-from py_backends.commands.judge import clock, remarks, trying
-from py_backends.commands.judge.source import Added, Given
+from py_backends.commands.judge import clock, remarks, trying, wrappers
+from py_backends.commands.judge.source import Added, Given, named_here
 from py_backends.commands.judge.trying import Outcome
 from py_backends.commands.judge.watchdog import GIGABYTE, WHILE_TIMED, Watchdog, limit, watching
 from py_backends.conformance.at_hand import targets_of
@@ -70,13 +72,16 @@ class Judging:
             outcome = trying.tried(subject, patience, self._say, some_formats=self._some_formats)
             if outcome.unable and not outcome.dtypes:
                 raise BackendUnavailable(*outcome.unable)
+            if outcome.beyond and not outcome.dtypes:
+                where = f"{self._given.file} cannot be checked on {self._target.name}"
+                raise WrongRequest(f"{where}: {in_their_lines(outcome.beyond, self._text, self._given.file)}")
             if outcome.failing is not None:
-                return self._wrong(_told(outcome.failing, watchdog, self._text), outcome)
+                return self._wrong(_told(outcome.failing, watchdog, self._text, self._given.file), outcome)
             watchdog.every = WHILE_TIMED
             report = self._timed(outcome)
             wrong = self._wrong_when_timed(report, patience)
         if wrong is not None:
-            wrong = _told(wrong, watchdog, self._text)
+            wrong = _told(wrong, watchdog, self._text, self._given.file)
         report.judgement = self._judgement(outcome, wrong, checked=not report.interrupted)
         return report
 
@@ -194,10 +199,28 @@ def _status(failing: FailingCase) -> str:
     return status if status in FAILURES else "mismatch"
 
 
-def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText) -> FailingCase:
+def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText, file: Path) -> FailingCase:
     """The failing case with a reason for readers: a worker's end for its memory, and files without a folder of ours."""
     if watchdog.killed and "SIGKILL" in failing.reason:
         limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
         return replace(failing, reason=limit)
     hint = _OF_ORDER if failing.kind == "same-bits" else ""
-    return replace(failing, reason=failing.reason.replace(f"{text.path.parent}{os.sep}", "") + hint)
+    return replace(failing, reason=in_their_lines(failing.reason, text, file) + hint)
+
+
+def in_their_lines(reason: str, text: KernelText, file: Path) -> str:
+    """What a compiler says, with the places in the file that was given, and not in what is made of it.
+
+    SYCL's counts the lines of the whole, whatever `#line` says.
+    """
+    reason = reason.replace(f"{text.path.parent}{os.sep}", "").replace(named_here(file), file.name)
+    before, begun, _ = text.text.partition(wrappers.begin(file.name))
+    if not begun:
+        return reason
+    first = before.count("\n") + 1
+
+    def theirs(place: re.Match[str]) -> str:
+        line = int(place[1]) - first
+        return f"{file.name}:{line}" if line > 0 else place[0]
+
+    return re.sub(rf"(?:\./)?\b{re.escape(text.path.name)}:(\d+)", theirs, reason)

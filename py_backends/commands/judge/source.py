@@ -140,11 +140,16 @@ def _wrapped(given: Given, called: Call, text: str, problem: Problem, folder: Pa
         _bring(given, folder / "_theirs.py")
         return wrappers.in_python(called, "_theirs", problem, given.backend)
     if given.suffix == ".cpp":
-        _bring(given, folder / f"their_{given.file.name}")
-        return wrappers.in_cpp(called, f"their_{given.file.name}", problem)
+        _bring(given, folder / named_here(given.file))
+        return wrappers.in_cpp(called, named_here(given.file), problem)
     room.bring_included(given.file.resolve(), folder)
     in_language = wrappers.in_cuda if given.suffix == ".cu" else wrappers.in_opencl
     return in_language(called, given.file.name, text, problem)
+
+
+def named_here(file: Path) -> str:
+    """What a file is called beside its wrapper in C++."""
+    return f"their_{file.name}"
 
 
 def is_in_our_form(given: Given, text: str, problem: Problem) -> bool:

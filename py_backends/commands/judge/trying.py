@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from py_backends.commands.judge import nvrtc
 from py_backends.conformance import calls
 from py_backends.conformance.running import Arenas, Runners, run_kind, told
 from py_backends.conformance.selection import Extent, Selection, Subject, all_kinds_of
@@ -44,6 +45,7 @@ class Outcome:
     failed: how many do not hold. A kind is left after three.
     failing: the smallest case that fails; None where all hold.
     unable: why it does not run in any format here, with the fix; None where it does.
+    beyond: what it needs that is not here, and how that showed, where it does not compile for that; else None.
     remarks: sentences on formats that were left out.
     """
 
@@ -53,6 +55,7 @@ class Outcome:
     failed: int = 0
     failing: FailingCase | None = None
     unable: tuple[str, str | None] | None = None
+    beyond: str | None = None
     remarks: list[str] = field(default_factory=list)
 
 
@@ -67,16 +70,18 @@ def tried(subject: Subject, patience: float, say: Say, *, some_formats: bool) ->
     text, target = subject.text, subject.target
     selection = Selection((text.backend,), (target.name,), (text.kernel,), (text.variant,), extent=Extent.QUICK)
     with closing(Runners(patience)) as runners, closing(Arenas()) as arenas:
-        trying = _Trying(selection, subject, runners.get(subject), arenas, say)
+        trying = _Trying(selection, subject, runners.get(subject), arenas, say, patience)
         return trying.run(trying.without_those_that_do_not_compile() if some_formats else subject.dtypes)
 
 
 class _Trying:
     """One run of all kinds in all formats."""
 
-    def __init__(self, selection: Selection, subject: Subject, runner: Runner, arenas: Arenas, say: Say) -> None:
+    def __init__(
+        self, selection: Selection, subject: Subject, runner: Runner, arenas: Arenas, say: Say, patience: float
+    ) -> None:
         self._selection, self._subject, self._runner = selection, subject, runner
-        self._arenas, self._say = arenas, say
+        self._arenas, self._say, self._patience = arenas, say, patience
         self._wrong: list[tuple[Tally, Any, str]] = []
 
     def without_those_that_do_not_compile(self) -> list[str]:
@@ -110,7 +115,7 @@ class _Trying:
 
     def _found(self, outcome: Outcome) -> Outcome:
         if self._wrong:
-            outcome.unable, outcome.failing = None, self._smallest()
+            outcome.unable, outcome.beyond, outcome.failing = None, None, self._smallest()
             outcome.failed = len(self._wrong)
         return outcome
 
@@ -121,8 +126,11 @@ class _Trying:
         except WorkerFailed as failed:
             if failed.status == "unavailable":
                 outcome.unable = failed.reason, failed.fix
+            elif lacking := nvrtc.beyond(self._subject.text, self._subject.target, dtype, self._patience):
+                outcome.beyond = f"{lacking}: {failed.reason}"
             else:
-                self._wrong.append((self._tally(dtype, PREPARE), None, told(failed)))
+                reason = told(failed) + nvrtc.hint(self._subject.text, self._subject.target)
+                self._wrong.append((self._tally(dtype, PREPARE), None, reason))
             return False
         return True
 

@@ -94,7 +94,12 @@ def in_cuda(call: Call, file: str, text: str, problem: Problem) -> str:
     kernel, at = "template <typename T>\n__global__ void", "(long long)blockIdx.x * blockDim.x + threadIdx.x"
     ours = _kernels(call, problem, kernel, [*arrays, *scalars], at)
     theirs = _under_another_name(of_device(text), call, problem)
-    return f'typedef unsigned int uint;\n#line 1 "{file}"\n{theirs}\n\n{ours}'
+    return f"typedef unsigned int uint;\n{begin(file)}{theirs}\n\n{ours}"
+
+
+def begin(file: str) -> str:
+    """The line before what a file holds, for compilers that say where an error is."""
+    return f'#line 1 "{file}"\n'
 
 
 def _kernels(call: Call, problem: Problem, kernel: str, parameters: Sequence[str], at: str) -> str:
@@ -115,7 +120,7 @@ def in_opencl(call: Call, file: str, text: str, problem: Problem) -> str:
     arrays = _pointers(problem, "global ")
     scalars = [f"{'Sum' if name in problem.reals else 'long'} {name}" for name in _scalars(problem)]
     ours = _kernels(call, problem, "kernel void", [*arrays, *scalars], "get_global_id(0)")
-    return f'#line 1 "{file}"\n{_under_another_name(text, call, problem)}\n{ours}'
+    return f"{begin(file)}{_under_another_name(text, call, problem)}\n{ours}"
 
 
 def _under_another_name(text: str, call: Call, problem: Problem) -> str:
