@@ -11,7 +11,7 @@ from test_judge import IN_CPP, IN_OPENCL, ITS_CALL, SGEMM
 from written_files import made
 
 from py_backends import registry
-from py_backends.commands.judge import call, nvrtc
+from py_backends.commands.judge import call, nvrtc, source
 from py_backends.commands.judge.judging import in_their_lines
 from py_backends.commands.judge.wrappers import of_device
 from py_backends.conformance.at_hand import has_device
@@ -53,14 +53,83 @@ def test_a_missing_head_is_shown_to_be_pasted(tmp_path: Path) -> None:
     found = call.said_in(said[said.index("//") :].split(" (try")[0])
     parsed = call.parse(found or "", registry.problem("matmul"))
     assert (parsed.function, parsed.arguments) == ("sgemm_naive", ("m", "n", "k", "1", "a", "b", "0", "c"))
-    assert (parsed.work_items, parsed.cleared) == ("n x m, in groups of 16 x 16", ("c",))
+    launch = "ceil(n / 16) * 16 x ceil(m / 16) * 16, in groups of 16 x 16"
+    assert (parsed.work_items, parsed.cleared) == (launch, ("c",))
 
 
 def test_arrays_of_other_names_are_proposed_by_their_order() -> None:
     """What is constant is an input."""
     text = "__global__ void mm(float* out, const float* left, int M, const float* right, float alpha) {}"
     said = call.proposed(text, registry.problem("matmul"), "cuda", "//")
-    assert "mm(c, a, m, b, alpha=1)" in said
+    assert "mm(c, a, m, b, alpha=1), grid ceil(n / 16) x ceil(m / 16), block 16 x 16" in said
+
+
+def test_what_nobody_but_the_author_knows_is_no_constant_in_a_proposed_call() -> None:
+    """As it stands it would be wrong, so it is marked, and refused."""
+    text = "__global__ void dotProduct(float* c, float* a, float* b, int count) {}"
+    said = call.proposed(text, registry.problem("dot"), "cuda", "//")
+    proposed, _, to_do = said.removeprefix("// py-backends: ").partition("; ")
+    assert proposed == "dotProduct(c, a, b, count?), grid ceil(n / 256), block 256"
+    assert to_do == "put one of a, b, c and n, or a constant, in place of each name with ?"
+    with pytest.raises(WrongRequest, match=r"has 'count\?': write one of a, b, c and n, or a constant"):
+        call.parse(proposed, registry.problem("dot"))
+
+
+DOT = "__global__ void dotf(float* c, const float* a, const float* b, int n) {}"
+
+
+def unclear(folder: Path, said: str) -> str:
+    """What is unclear where that kernel is called so."""
+    file = made(folder, {"mine.cu": DOT}) / "mine.cu"
+    with pytest.raises(WrongRequest) as refusal, source.added(source.checked("dot", file, None, said)):
+        pass
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "launch"),
+    [
+        ("dotf(c, a, b, n)", "grid ceil(n / 256), block 256"),
+        ("dotf<<<1,256>>>(c, a, b, n)", "grid 1, block 256"),
+        ("dotf<<<dim3((n + 255) / 256), dim3(256)>>>(c, a, b, n)", "grid ceil(n / 256), block 256"),
+    ],
+)
+def test_a_call_without_its_launch_is_kept(said: str, launch: str, tmp_path: Path) -> None:
+    assert unclear(tmp_path, said).endswith(f"add it as in  // py-backends: dotf(c, a, b, n), {launch}")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("dotf(a, b, c), grid 1, block 1", "the call gives 3 parameters, and dotf takes 4"),
+        ("dotf<<<1, 1>>>(c, a, b, n), grid 1, block 1", "has a launch twice: write  // py-backends: dotf(c, a, b, n)"),
+        ("dotf(c, a, b, N), grid 1, block 1", "dotf has 'N': write n"),
+        ("dotf(c, a, b, n), grid min(64, ceil(n / 256)), block 256", "takes any number, such as grid 64"),
+    ],
+)
+def test_a_call_that_does_not_fit_says_what_to_write(said: str, told: str, tmp_path: Path) -> None:
+    assert told in unclear(tmp_path, said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void f(const float* a, float b[], int n = 1) {}",
+        "void f(PARAMETERS) {}",
+        "template <typename... T>\nvoid f(T... all) {}",
+        "void f(std::span<float, 3> a, int n) {}",
+        "void f(int n) {}\nvoid f(const float *a, float *b) {}",
+        "int g() { return f(1) - 1; }\nvoid f(float* a, float* b) {}",
+    ],
+)
+def test_what_only_a_compiler_can_count_is_no_misfit(text: str) -> None:
+    assert call.misfit(call.Call("f", ("a", "b")), text, "//") is None
+
+
+def test_optional_parameters_in_python_may_be_left_out() -> None:
+    for parameters in ("a, b, tile=3", "a, *more", "a: tuple[int, int], b", "a, b"):
+        assert call.misfit(call.Call("f", ("a", "b")), f"def f({parameters}):\n", "#") is None
+    assert call.misfit(call.Call("f", ("a", "b")), "def f(a, b, c):\n", "#")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +187,7 @@ def test_a_quotient_in_python_is_no_comment() -> None:
     """Its own comments and strings hold no functions."""
     assert list(call.parameters(IN_PYTHON, "mm", mark="#")) == [("a", "b", "tile", "c")]
     assert "pair" in call.without_comments(IN_PYTHON, "#")
-    assert "mm(a, b, tile=1, c)" in call.proposed(IN_PYTHON, registry.problem("matmul"), "numpy", "#")
+    assert "mm(a, b, tile?, c)" in call.proposed(IN_PYTHON, registry.problem("matmul"), "numpy", "#")
 
 
 def test_other_misfits_are_one_line(file: Path) -> None:

@@ -39,9 +39,14 @@ _OF_PYTHON = "#"
 """How its comments begin."""
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 _GRID = re.compile(r"grid (?P<grid>.+), block (?P<block>\d+(?: x \d+)*)")
+_BLOCKS = re.compile(r"(?:\w+|ceil\(\w+ / [1-9]\d*\))(?: \* (?:\w+|ceil\(\w+ / [1-9]\d*\)))*")
 _WORK_ITEMS = re.compile(r"work items (.+)", re.IGNORECASE)
 _MOST_OF_A_BLOCK = 1024
 """Threads, on every GPU that CUDA knows."""
+_OF_CUDA = re.compile(r"\s*<<<\s*(?P<grid>.*?)\s*(?:,\s*(?P<block>[^,()]*?)\s*)?>>>", re.DOTALL)
+"""A launch as CUDA's host code has it. Its expressions are C++'s, which may be anything."""
+_UNKNOWN = "?"
+"""Marks a parameter in a proposed call of which nobody but the author knows what it is."""
 _OF_LAUNCHES = "ceil", "x", "in", "groups", "of"
 _ADDED_TO = "beta"
 """The usual name of the factor of what an output held before."""
@@ -91,7 +96,7 @@ def said_in(text: str) -> str | None:
 def parse(said: str, problem: Problem) -> Call:
     """Parse a call. Raises WrongRequest, with one line, where it is unclear, or is none of the kernel."""
     found = _CALL.fullmatch(said.strip())
-    if found is None:
+    if found is None or _OF_CUDA.search(said):
         raise WrongRequest(f"unclear: {said!r}; it is written NAME(parameters), grid ... x ..., block ... x ...")
     named = names(problem)
     inputs, arrays = len(problem.inputs), named[: len(problem.inputs) + problem.outputs]
@@ -120,7 +125,9 @@ def _argument(said: str, function: str, named: Sequence[str]) -> tuple[str, str]
     found = _ARGUMENT.fullmatch(said)
     value = found[2] if found else ""
     if not value or not (value in named or value.lower() in ("true", "false") or not value.isidentifier()):
-        raise WrongRequest(f"{function} has {said or 'nothing'!r}: write one of {listed(named)}, or {said}=1")
+        meant = next((name for name in named if name.lower() == said.lower()), None)
+        other = f"write {meant}" if meant else f"write one of {listed(named)}, or a constant, as in alpha=2"
+        raise WrongRequest(f"{function} has {said or 'nothing'!r}: {other}")
     return (found[1] or "") if found else "", value
 
 
@@ -139,8 +146,9 @@ def _launch(said: str | None, problem: Problem) -> str | None:
         widths += ["1"] * (dimensions - len(widths))
         items = (f"{count} * {width}" for count, width in zip(blocks, widths, strict=True))
         declared = f"{' x '.join(items)}, in groups of {' x '.join(widths)}"
-        if "+" in grid["grid"]:
-            raise WrongRequest(f"the grid of a launch is of products, such as ceil(n / 16): {said!r}")
+        if not all(map(_BLOCKS.fullmatch, blocks)):
+            counts = "a number, a size, ceil(n / 256) or a product of them; a loop over the grid takes any number"
+            raise WrongRequest(f"unclear launch: {said!r}; each count of a grid is {counts}, such as grid 64")
         if math.prod(map(int, widths)) > _MOST_OF_A_BLOCK:
             raise WrongRequest(f"no GPU launches blocks of more than {_MOST_OF_A_BLOCK} threads: {said!r}")
     else:
@@ -225,8 +233,48 @@ def proposed(text: str, problem: Problem, backend: str, mark: str) -> str:
     named = names(problem)
     function, own = _likely(text, problem, mark)
     given = _proposed(next(declared(text, function, mark), []), problem, named) if own else list(named)
+    unknown = any(each.endswith(_UNKNOWN) for each in given)
+    to_do = f"; put one of {listed(named)}, or a constant, in place of each name with {_UNKNOWN}" if unknown else ""
+    return f"{mark} py-backends: {function}({', '.join(given)}){_usual_launch(problem, backend)}{to_do}"
+
+
+def with_launch(said: str, problem: Problem, backend: str, mark: str) -> str:
+    """A comment to paste in place of a call that lacks its launch, or has it as CUDA's host code does."""
+    as_in_host_code = _OF_CUDA.search(said)
     launch = _usual_launch(problem, backend)
-    return f"{mark} py-backends: {function}({', '.join(given)}){launch}"
+    if as_in_host_code and as_in_host_code["grid"].isdecimal() and (as_in_host_code["block"] or "").isdecimal():
+        launch = f", grid {as_in_host_code['grid']}, block {as_in_host_code['block']}"
+    return f"{mark} py-backends: {without_launch(said).strip()}{launch}"
+
+
+def without_launch(said: str) -> str:
+    """A call without a launch that stands as in CUDA's host code."""
+    return _OF_CUDA.sub("", said)
+
+
+def misfit(call: Call, text: str, mark: str) -> str | None:
+    """How many parameters a call gives and its function takes, where these differ; None where they may fit."""
+    takes = [found for each in declared(text, call.own_name, mark) if (found := _taken(each, mark)) is not None]
+    given = len(call.arguments)
+    if not takes or len(takes) < len(list(declared(text, call.own_name, mark))):
+        return None
+    if any(least <= given <= most for least, most in takes):
+        return None
+    return (
+        f"the call gives {given} parameters, and {call.own_name} takes {listed([str(most) for _, most in takes], 'or')}"
+    )
+
+
+def _taken(parameters: Sequence[str], mark: str) -> tuple[int, int] | None:
+    """How many a function takes at least and at most; None where only a compiler knows: macros, packs, templates."""
+    parts = [each.strip() for each in parameters if each.strip()]
+    of_python = mark == _OF_PYTHON
+    unclear = (
+        any(each.startswith("*") or each == "/" or "[" in each for each in parts)
+        if of_python
+        else any("..." in each or "<" in each or not re.search(r"\w[\s*&]+\w", each) for each in parts)
+    )
+    return None if unclear else (sum("=" not in each for each in parts), len(parts))
 
 
 def _proposed(own: Sequence[str], problem: Problem, named: Sequence[str]) -> list[str]:
@@ -245,7 +293,8 @@ def _proposed(own: Sequence[str], problem: Problem, named: Sequence[str]) -> lis
         elif is_array and left:
             given.append(left.pop(0))
         else:
-            given.append(f"{name}={_SCALARS.get(name.lower(), '1')}")
+            scalar = _SCALARS.get(name.lower())
+            given.append(f"{name}={scalar}" if scalar else f"{name}{_UNKNOWN}")
     return given
 
 
@@ -269,4 +318,15 @@ def _usual_launch(problem: Problem, backend: str) -> str:
         _, items = text.stages("GPU").kernels[0]
     except ValueError:
         return ""
-    return f", work items {' x '.join(items.counts)}, in groups of {' x '.join(map(str, items.group))}"
+    grid = [_blocks(count, width) for count, width in zip(items.counts, items.group, strict=True)]
+    group = " x ".join(map(str, items.group))
+    if text.path.suffix == ".cu" and None not in grid:
+        return f", grid {' x '.join(filter(None, grid))}, block {group}"
+    return f", work items {' x '.join(items.counts)}, in groups of {group}"
+
+
+def _blocks(count: str, width: int) -> str | None:
+    """How many blocks so many threads are, as CUDA's launches have it; None where it is no size and no number."""
+    if count.isdecimal():
+        return str(-(-int(count) // width))
+    return f"ceil({count} / {width})" if count.isidentifier() else None

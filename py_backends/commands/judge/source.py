@@ -189,13 +189,19 @@ def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
         raise WrongRequest(f"{given.backend} takes sources in this project's form alone: docs/write-a-kernel.md")
     said = given.said or call.said_in(text)
     mark = call.mark_of(given.file)
-    paste = call.proposed(text, problem, given.backend, mark)
     if said is None:
+        paste = call.proposed(text, problem, given.backend, mark)
         raise WrongRequest(f"{given.file} does not say how {given.kernel} is called: put a line such as  {paste}")
-    found = call.parse(said, problem)
+    bare = call.without_launch(said)
+    found = call.parse(bare, problem)
     if not re.search(rf"\b{found.own_name}\b" + ("" if given.suffix == ".py" else r"\s*\("), everything):
         raise WrongRequest(f"{given.file} has no function {found.name}")
+    if wrong := call.misfit(found, everything, mark):
+        raise WrongRequest(f"{given.file}: {wrong}")
+    if bare != said and found.work_items:
+        raise WrongRequest(f"{given.file} has a launch twice: write  {mark} py-backends: {bare}")
     if _is_launched(given) and found.work_items is None:
+        paste = call.with_launch(said, problem, given.backend, mark)
         raise WrongRequest(f"{given.file} does not say its launch: add it as in  {paste}")
     return found
 
