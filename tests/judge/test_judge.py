@@ -348,3 +348,4 @@ def test_each_timed_shape_counts(judging: Judging, monkeypatch: pytest.MonkeyPat
     assert report.judgement is not None
     assert report.judgement.failing is not None
     assert (report.judgement.right, report.judgement.failing.sizes) == (False, [9, 9, 9])
+    assert "smallest failing case: compare at m=9 n=9 k=9, float32" in list(table.lines(report, report.judgement))[1]

@@ -1,7 +1,7 @@
 """Whether CUDA takes what its emulation does not: its own compiler (NVRTC) needs no GPU, and says so where it is.
 
-It reads the source in a process of its own: `python -m py_backends.commands.judge.nvrtc NAME...`, which gets the source
-from its standard input, and ends with 0 if these instances of its templates compile.
+It reads the source in a process of its own: `python -m py_backends.commands.judge.nvrtc NAME...`. That gets the source
+from its standard input. It ends with 0 if these instances of its templates compile.
 """
 
 from __future__ import annotations

@@ -34,18 +34,21 @@ def lines(report: Report, found: Judgement) -> Iterator[str]:
     )
     said = "right" if found.right else "wrong" if found.failing else "interrupted"
     yield f"{said}: {where}{failed and f': {failed}'}"
+    row = next((each for each in report.rows if each.variant == found.variant), None)
     if said == "interrupted":
         yield "the timed shape was not checked to the end, so nobody knows whether it is right: run it again"
     if found.failing is not None:
-        yield f"smallest failing case: {_case(found.failing)}: {found.failing.reason}"
-    row = next((each for each in report.rows if each.variant == found.variant), None)
+        yield f"smallest failing case: {_case(found.failing, row)}: {found.failing.reason}"
     if found.right and row is not None:
         yield from _speed(report, row)
     yield from (f"remark: {each}" for each in found.remarks)
 
 
-def _case(failing: FailingCase) -> str:
-    shape = f" at {units.shape(failing.sizes)}" if failing.sizes else ""
+def _case(failing: FailingCase, row: Row | None) -> str:
+    """The case. Sizes have their names, which the author's file may give to others."""
+    names = list(row.shape) if row is not None else []
+    sizes = [f"{name}={size}" for name, size in zip(names, failing.sizes, strict=False)]
+    shape = f" at {' '.join(sizes)}" if sizes else ""
     seed = f', seed "{failing.case}"' if failing.case else ""
     return f"{failing.kind}{shape}, {failing.dtype}{seed}"
 
