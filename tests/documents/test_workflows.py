@@ -206,9 +206,16 @@ def test_the_nightly_leaves_no_test_out() -> None:
 
 
 class TestJudge:
-    """The script of the workflow that judges pull requests, with a judge who finds files wrong that are named `bad`."""
+    """The script of the workflow that judges pull requests, with a judge who finds files wrong that are named `bad`.
 
-    STUB = '#!/bin/sh\necho "judged $2 $3"\ncase "$3" in *bad*) exit 1;; esac\n'
+    It refuses those that are named `unclear`.
+    """
+
+    STUB = """#!/bin/sh
+case "$3" in *unclear*) echo "does not say its launch" >&2; exit 2;; esac
+echo "judged $2 $3"
+case "$3" in *bad*) exit 1;; esac
+"""
 
     @pytest.fixture
     def judged(self, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
@@ -248,6 +255,15 @@ class TestJudge:
         run = judged(one="matmul/bad.cu", two="matmul/good.cu")
         assert run.returncode == 1
         assert "good.cu" in run.stdout
+
+    def test_what_is_refused_fails_and_says_why_in_the_summary(self, judged: Any, tmp_path: Path) -> None:
+        assert judged(one="matmul/unclear.cu").returncode == 1
+        assert "does not say its launch" in (tmp_path / "summary").read_text()
+
+    def test_a_folder_may_hold_a_kernel_of_its_own(self, judged: Any) -> None:
+        """And the repository one that is called as what the workflow makes."""
+        run = judged(kernel="week 2/axpy/problem.py", one="week 2/axpy/ann.cu", two="judgements/a.txt")
+        assert (run.returncode, run.stdout) == (0, "judged ./week 2/axpy week 2/axpy/ann.cu\n")
 
     def test_what_cannot_be_compared_is_no_success(self, judged: Any) -> None:
         assert judged(base="0" * 40, one="matmul/ann.cu").returncode != 0
