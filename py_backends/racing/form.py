@@ -37,6 +37,8 @@ class Form:
         whose: what is wrong then, such as "input 1".
         """
         dtype = array.dtype
+        if _is_no_array(array):
+            raise WrongRequest(f"{whose} is {_said(array)}: it must be an array, or a tuple of arrays")
         if dtype.hasobject or dtype.kind == "T" or dtype.char in "gG" or not dtype.itemsize:
             raise WrongRequest(f"{whose} is an array of {dtype}, which processes cannot share here")
         return cls(array.shape, dtype)
@@ -87,8 +89,12 @@ def in_words(results: Sequence[Array | Form]) -> str:
 
 
 def _said(array: Array) -> str:
-    no_array = array.dtype.hasobject and array.ndim == 0
-    return f"a {type(array.item()).__name__}" if no_array else str(Form(array.shape, array.dtype))
+    return f"a {type(array.item()).__name__}" if _is_no_array(array) else str(Form(array.shape, array.dtype))
+
+
+def _is_no_array(array: Array) -> bool:
+    """Whether NumPy has made an array of what is none, such as a dict."""
+    return array.dtype.hasobject and array.ndim == 0
 
 
 def arrays_of(answer: Any) -> tuple[Array, ...]:

@@ -15,7 +15,7 @@ from py_backends.commands.judge import call, nvrtc, source
 from py_backends.commands.judge.judging import in_their_lines
 from py_backends.commands.judge.wrappers import of_device
 from py_backends.conformance.at_hand import has_device
-from py_backends.contract import Target
+from py_backends.contract import KernelText, Target
 from py_backends.errors import WrongRequest
 
 pytestmark = pytest.mark.stamped
@@ -43,6 +43,19 @@ def test_a_broken_kernel_says_why(file: Path, tmp_path: Path) -> None:
 def test_a_file_of_several_models_needs_its_name(file: Path) -> None:
     assert "--backend" in refused("matmul", file)
     assert ".cu" in refused("matmul", file, "--backend", "cuda")
+
+
+def test_what_else_a_file_of_several_models_lacks_is_asked_at_once(tmp_path: Path) -> None:
+    for text, asked in (
+        ("void mm(int n, float* c, const float* left) {}", "; and put a line such as  // py-backends: mm(n, c, a)"),
+        ("// py-backends: mm(n, c, a)\nvoid mm(int n, float* c, const float* x) {}", None),
+        ("template <typename T>\nvoid matmul(const T* a, const T* b, T* c, long m, long n, long k) {}", None),
+    ):
+        file = made(tmp_path, {"mine.cpp": text}) / "mine.cpp"
+        with pytest.raises(WrongRequest, match="--backend") as refusal:
+            source.checked("matmul", file, None, None)
+        assert (asked or "") in str(refusal.value)
+        assert ("put a line" in str(refusal.value)) == (asked is not None)
 
 
 def test_a_missing_head_is_shown_to_be_pasted(tmp_path: Path) -> None:
@@ -265,12 +278,18 @@ class TestCudaThatIsNotEmulated:
 
 def test_without_cudas_own_compiler_nobody_knows_and_a_hint_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    assert nvrtc.main(["dot<float>"]) == 3
+    assert nvrtc.main(".", "dot<float>") == 3
     text, emulated = registry.kernel_texts("dot", "cuda")["lecture"], Target("emulated", emulated=True)
     monkeypatch.setattr(nvrtc, "_is_there", lambda: False)
     assert "nvidia-cuda-nvrtc" in nvrtc.hint(text, emulated)
     monkeypatch.setattr(nvrtc, "_is_there", lambda: True)
     assert nvrtc.hint(text, emulated) == ""
+
+
+def test_a_source_whose_head_is_wrong_is_not_beyond_the_emulation(tmp_path: Path) -> None:
+    path = made(tmp_path, {"cuda.cu": "// dot: no launch\n"}) / "cuda.cu"
+    text = KernelText(registry.problem("dot"), "judged", "cuda", path, None)
+    assert nvrtc.beyond(text, Target("emulated", emulated=True), "float32", 9.0) is None
 
 
 def test_places_of_errors_in_cpp_have_the_files_own_name() -> None:

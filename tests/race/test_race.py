@@ -183,7 +183,7 @@ CANNOT_JUDGE = {
     "ends_the_process": "exited with code 3",
     "never_ends": "no answer to 'answer' within 2 s",
     "changes_its_input": "changes an input",
-    "nothing": "an array of object",
+    "nothing": "what nothing returns is a NoneType: it must be an array, or a tuple of arrays",
     "sums_in_float32": "what sums_in_float32 returns lies outside the bound that comes by itself: give a tolerance",
     "unbounded": r"the bounds cannot follow unbounded \(np.remainder has no bound here\): give a tolerance",
 }

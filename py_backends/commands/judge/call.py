@@ -228,8 +228,11 @@ def blank(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", found[0])
 
 
-def proposed(text: str, problem: Problem, backend: str, mark: str) -> str:
-    """A comment to paste into a file that lacks it, of what the file and the project's own source tell."""
+def proposed(text: str, problem: Problem, backend: str | None, mark: str) -> str:
+    """A comment to paste into a file that lacks it, of what the file and the project's own source tell.
+
+    backend: its model, for the launch; None where that is not known yet.
+    """
     named = names(problem)
     function, own = _likely(text, problem, mark)
     given = _proposed(next(declared(text, function, mark), []), problem, named) if own else list(named)
@@ -309,9 +312,9 @@ def _likely(text: str, problem: Problem, mark: str) -> tuple[str, tuple[str, ...
     return max(found, key=lambda each: len(each[1]), default=(problem.name, ()))
 
 
-def _usual_launch(problem: Problem, backend: str) -> str:
+def _usual_launch(problem: Problem, backend: str | None) -> str:
     """The launch of the kernel's own source for a model; empty where it has none."""
-    text = registry.kernel_texts(problem.name, backend).get("lecture")
+    text = None if backend is None else registry.kernel_texts(problem.name, backend).get("lecture")
     if text is None:
         return ""
     try:

@@ -18,7 +18,8 @@ HELP = "judge one source file of anybody's: is it right, how fast is it, and how
 DESCRIPTION = (
     "Takes a file as a further source of a kernel. It has this project's form, or a comment says how it is called: "
     "// py-backends: sgemm(m, n, k, alpha=1, a, b, beta=0, c), grid ceil(m / 32) x ceil(n / 32), block 32 x 32. "
-    "Tries it by the conformance suite, then times it beside lecture, tuned and libraries. Exits with 1 if it is wrong."
+    "Tries it by the conformance suite, then times it beside lecture, tuned and libraries. "
+    "Exits with 1 if it is wrong, and with 2 if it cannot be judged."
 )
 EXAMPLE = "judge matmul sgemm.cu"
 _EVERY = "those that it takes"
@@ -34,9 +35,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", metavar="NAME", help="its model, for files that may be of several")
     parser.add_argument("--target", metavar="NAME", help="where it runs (default: the first that is there)")
     parser.add_argument("--call", metavar="TEXT", help="how its function is called, as in the comment")
-    own = {"shape": "the kernel's own", "dtype": _EVERY, "seed": _ANY_SEED, "budget": 20.0}
-    _options.add(parser, "dtype", "shape", "threads", "seed", "budget", "json", **own)
+    own = {"shape": "the kernel's own", "dtype": _EVERY, "seed": _ANY_SEED}
+    _options.add(parser, "dtype", "shape", "threads", "seed", "json", **own)
     parser.set_defaults(seed=None)
+    help_of = "time for the comparison, which follows the suite (default: %(default)g)"
+    parser.add_argument("--budget", metavar="SECONDS", type=seconds, default=20.0, help=help_of)
     help_of = "a case without an answer after this time counts as hung (default: %(default)g)"
     parser.add_argument("--patience", metavar="SECONDS", type=seconds, default=30.0, help=help_of)
     help_of = "a worker that takes more memory is ended (default: half of what is free)"

@@ -1,7 +1,7 @@
 """Whether CUDA takes what its emulation does not: its own compiler (NVRTC) needs no GPU, and says so where it is.
 
-It reads the source in a process of its own: `python -m py_backends.commands.judge.nvrtc NAME...`. That gets the source
-from its standard input. It ends with 0 if these instances of its templates compile.
+It reads the source in a process of its own: `python -m py_backends.commands.judge.nvrtc FOLDER NAME...`. That gets the
+source from its standard input, and what it includes from the folder. It ends with 0 if these instances compile.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -49,22 +48,24 @@ def _code(text: KernelText, dtype: str, patience: float) -> int:
     from py_backends.backend.cuda import with_includes
 
     kind = number_format(np.dtype(dtype)).c
-    names = [f"{name}<{kind}>" for name, _ in text.stages("GPU").kernels]
-    command = interpreter.command(__spec__.name, *names)
     try:
-        return subprocess.run(
-            command, input=with_includes(text).encode(), timeout=patience, check=False, capture_output=True
-        ).returncode
+        names = [f"{name}<{kind}>" for name, _ in text.stages("GPU").kernels]
+        source = with_includes(text).encode()
+    except (ValueError, OSError):  # its head is wrong, or a file that it includes is missing
+        return _DOES_NOT
+    command = interpreter.command(__spec__.name, str(text.path.parent), *names)
+    try:
+        return subprocess.run(command, input=source, timeout=patience, check=False, capture_output=True).returncode
     except subprocess.TimeoutExpired:
         return _DOES_NOT
 
 
 def _is_there() -> bool:
-    command = interpreter.command(__spec__.name)
+    command = interpreter.command(__spec__.name, ".")
     return subprocess.run(command, input=b"", check=False, capture_output=True).returncode != _IS_NOT_THERE
 
 
-def main(names: Sequence[str]) -> int:
+def main(folder: str, *names: str) -> int:
     """Compile what the standard input has, for the newest GPUs. Returns the exit code."""
     try:
         from cuda.bindings import nvrtc
@@ -75,10 +76,10 @@ def main(names: Sequence[str]) -> int:
     _, program = nvrtc.nvrtcCreateProgram(sys.stdin.buffer.read(), b"kernel.cu", 0, [], [])
     for name in names:
         nvrtc.nvrtcAddNameExpression(program, name.encode())
-    options = [b"-std=c++17", b"-default-device", f"-arch=compute_{architecture}".encode()]
+    options = [b"-std=c++17", b"-default-device", f"-arch=compute_{architecture}".encode(), f"-I{folder}".encode()]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     return _DOES_NOT if status else _COMPILES
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

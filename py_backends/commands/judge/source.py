@@ -60,10 +60,20 @@ def checked(kernel: str, file: Path, backend: str | None, said: str | None) -> G
         every = sorted(set().union(*suffixes.values()))
         raise WrongRequest(f"{file} is in no known model: sources end in {listed(every)}")
     if backend is None and len(having) > 1:
-        raise WrongRequest(f"{file} may be of several models: name one by --backend, of {listed(having)}")
+        to_do = f"name one by --backend, of {listed(having)}{_and_a_call(name, file, said)}"
+        raise WrongRequest(f"{file} may be of several models: {to_do}")
     if backend is not None and backend not in having:
         raise WrongRequest(f"{backend} takes {listed(sorted(suffixes[backend]) or ['no sources'])}, not {file}")
     return Given(name, file, backend or having[0], said)
+
+
+def _and_a_call(kernel: str, file: Path, said: str | None) -> str:
+    """What to do beside naming a model: the line that a file lacks, if it is not in this project's form."""
+    text, problem = file.read_text(encoding="utf-8", errors="replace"), registry.problem(kernel)
+    mark = call.mark_of(file)
+    if said or call.said_in(text) or next(call.parameters(text, kernel, mark=mark), None):
+        return ""
+    return f"; and put a line such as  {call.proposed(text, problem, None, mark)}"
 
 
 def _suffixes() -> dict[str, set[str]]:

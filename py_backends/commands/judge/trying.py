@@ -126,13 +126,19 @@ class _Trying:
         except WorkerFailed as failed:
             if failed.status == "unavailable":
                 outcome.unable = failed.reason, failed.fix
-            elif lacking := nvrtc.beyond(self._subject.text, self._subject.target, dtype, self._patience):
+            elif lacking := self._lacking(failed, dtype):
                 outcome.beyond = f"{lacking}: {failed.reason}"
             else:
                 reason = told(failed) + nvrtc.hint(self._subject.text, self._subject.target)
                 self._wrong.append((self._tally(dtype, PREPARE), None, reason))
             return False
         return True
+
+    def _lacking(self, failed: WorkerFailed, dtype: str) -> str | None:
+        """What the source needs that is not here, where its compiler said that something is wrong, and did not hang."""
+        if failed.status != "error":
+            return None
+        return nvrtc.beyond(self._subject.text, self._subject.target, dtype, self._patience)
 
     def _tally(self, dtype: str, kind: str) -> Tally:
         text, target = self._subject.text, self._subject.target
