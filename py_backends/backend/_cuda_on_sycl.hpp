@@ -132,10 +132,14 @@ CUDA_ON_SYCL_ATOMICS_OF_WHOLE(int)
 CUDA_ON_SYCL_ATOMICS_OF_WHOLE(unsigned)
 CUDA_ON_SYCL_ATOMICS_OF_WHOLE(unsigned long long)
 CUDA_ON_SYCL_ATOMIC(float, atomicAdd, fetch_add)
-CUDA_ON_SYCL_ATOMIC(double, atomicAdd, fetch_add)
 CUDA_ON_SYCL_ATOMIC(float, atomicExch, exchange)
 #undef CUDA_ON_SYCL_ATOMICS_OF_WHOLE
 #undef CUDA_ON_SYCL_ATOMIC
+// A template, since sources define one of their own where __CUDA_ARCH__ < 600, as CUDA's guide has it.
+template <typename = void>
+inline double atomicAdd(double* address, double value) {
+  return cuda_on_sycl::Atomic<double>(*address).fetch_add(value);
+}
 
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }

@@ -88,6 +88,20 @@ __global__ void dot(int n, const T* a, const T* b, T* c) {
   if (whole && atomicCAS(&taken, 0u, 1u) == 0 && atomicExch(&taken, 2u) == 1) atomicAdd(c, sum);
 }
 """
+ONE_OF_ITS_OWN = """
+#if __CUDA_ARCH__ < 600
+__device__ double atomicAdd(double* address, double value) {
+  unsigned long long* const bits = (unsigned long long*)address;
+  unsigned long long old = *bits, seen;
+  do {
+    seen = old;
+    old = atomicCAS(bits, seen, __double_as_longlong(value + __longlong_as_double(seen)));
+  } while (seen != old);
+  return __longlong_as_double(old);
+}
+#endif
+"""
+"""For old GPUs, as CUDA's guide has it."""
 IN_OPENCL = """\
 // py-backends: matmul(m, n, k, a, b, c), work items n x m, in groups of 8 x 8
 __kernel void matmul(int M, int N, int K, __global const float *A, __global const float *B, __global float *C) {
@@ -155,8 +169,9 @@ class TestCuda:
         answer = judge(tmp_path, "mine.cu", WITH_HOST_CODE, *BRIEFLY)
         assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
 
-    def test_atomics_are_emulated(self, tmp_path: Path) -> None:
-        answer = judge(tmp_path, "mine.cu", WITH_ATOMICS, kernel="dot", dtype=None)
+    @pytest.mark.parametrize("own", ["", ONE_OF_ITS_OWN], ids=["CUDA's", "one of its own for old GPUs"])
+    def test_atomics_are_emulated(self, own: str, tmp_path: Path) -> None:
+        answer = judge(tmp_path, "mine.cu", own + WITH_ATOMICS, kernel="dot", dtype=None)
         assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
         assert answer.judgement["dtypes"] == ["float32", "float64"]
 
