@@ -196,4 +196,4 @@ def test_a_format_that_compilers_lack_is_promised_only_where_numpy_computes() ->
         print(*(name for name in registry.backend_names() if "float8_e5m2" in registry.backend(name).dtypes))
     """
     asked = run_python("-c", code)
-    assert (asked.stderr, asked.stdout.split()) == ("", ["mpi", "numpy", "python"])
+    assert (asked.stderr, asked.stdout.split()) == ("", ["mpi", "numpy", "processes", "python", "threads"])
