@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -55,38 +56,84 @@ void* data_of(py::handle item, const py::dtype& dtype, bool output) {
   return const_cast<void*>(array.data());
 }
 
-/// A compiled kernel for one instruction set and number format.
-class Kernel {
+/// A kernel for one number format: of this module, or of a library that was compiled since.
+class Launch {
  public:
-  Kernel(const Instance& instance, const Format& format)
-      : instance_(instance), run_(format.run), dtypes_(dtypes_of(instance, format)), dtype_(format.dtypes[0]) {}
-
-  std::string kernel() const { return instance_.kernel; }
-  std::string variant() const { return instance_.variant; }
-  std::string instruction_set() const { return instance_.instruction_set; }
-  std::string sha256() const { return instance_.sha256; }
-  std::string dtype() const { return dtype_; }
-  py::dtype result_dtype() const { return dtypes_.back(); }
+  /// `reals` says of each number, in order, whether it is a real one.
+  Launch(UniformKernel kernel, OnThreads on_threads, Dtypes dtypes, int outputs, std::vector<bool> reals,
+         std::string place)
+      : kernel_(kernel),
+        on_threads_(on_threads),
+        dtypes_(std::move(dtypes)),
+        arrays_(static_cast<int>(dtypes_.size())),
+        inputs_(arrays_ - outputs),
+        reals_(std::move(reals)),
+        sizes_(static_cast<int>(reals_.size())),
+        place_(std::move(place)) {
+    if (arrays_ > most_arguments || sizes_ > most_arguments) throw py::value_error("too many arguments");
+  }
 
   /// Runs the kernel. Meanwhile the interpreter lock is free, and references keep the arrays alive.
   void operator()(py::handle buffers, py::handle sizes, int threads) const {
     if (threads < 1) throw py::value_error("a kernel runs on at least one thread, not " + std::to_string(threads));
     std::array<py::object, most_arguments> alive;
     std::array<void*, most_arguments> arrays;
-    std::array<std::int64_t, most_arguments> lengths;
-    const Items given(buffers, instance_.arrays, "arrays");
-    for (int at = 0; at < instance_.arrays; ++at) {
-      arrays[at] = data_of(given[at], dtypes_[at], at == instance_.arrays - 1);
+    std::array<std::int64_t, most_arguments> numbers;
+    const Items given(buffers, arrays_, "arrays");
+    for (int at = 0; at < arrays_; ++at) {
+      arrays[at] = data_of(given[at], dtypes_[at], at >= inputs_);
       alive[at] = py::reinterpret_borrow<py::object>(given[at]);
     }
-    const Items given_sizes(sizes, instance_.sizes, "sizes");
-    for (int at = 0; at < instance_.sizes; ++at) {
-      lengths[at] = PyLong_AsLongLong(given_sizes[at].ptr());
-      if (PyErr_Occurred()) throw py::error_already_set();
-      if (lengths[at] < 0) throw py::value_error("a size is negative: " + std::to_string(lengths[at]));
-    }
-    if (!launch(instance_, run_, arrays.data(), lengths.data(), threads)) throw py::error_already_set();
+    const Items given_sizes(sizes, sizes_, "sizes");
+    for (int at = 0; at < sizes_; ++at) numbers[at] = reals_[at] ? real(given_sizes[at]) : whole(given_sizes[at]);
+    if (!launch(on_threads_, kernel_, arrays.data(), numbers.data(), threads, place_)) throw py::error_already_set();
   }
+
+ protected:
+  const Dtypes& dtypes() const { return dtypes_; }
+
+ private:
+  static std::int64_t whole(py::handle given) {
+    const std::int64_t number = PyLong_AsLongLong(given.ptr());
+    if (PyErr_Occurred()) throw py::error_already_set();
+    if (number < 0) throw py::value_error("a size is negative: " + std::to_string(number));
+    return number;
+  }
+
+  /// The bits of a double, as an entry takes a real number.
+  static std::int64_t real(py::handle given) {
+    const double number = PyFloat_AsDouble(given.ptr());
+    if (PyErr_Occurred()) throw py::error_already_set();
+    std::int64_t bits;
+    static_assert(sizeof bits == sizeof number);
+    std::memcpy(&bits, &number, sizeof bits);
+    return bits;
+  }
+
+  UniformKernel kernel_;
+  OnThreads on_threads_;
+  Dtypes dtypes_;
+  int arrays_, inputs_;
+  std::vector<bool> reals_;
+  int sizes_;
+  std::string place_;
+};
+
+/// A kernel of this module, for one instruction set and number format. It has one output, and no real numbers.
+class Kernel : public Launch {
+ public:
+  Kernel(const Instance& instance, const Format& format)
+      : Launch(format.run, run_on_threads, dtypes_of(instance, format), 1,
+               std::vector<bool>(static_cast<std::size_t>(instance.sizes)), place_of(instance)),
+        instance_(instance),
+        dtype_(format.dtypes[0]) {}
+
+  std::string kernel() const { return instance_.kernel; }
+  std::string variant() const { return instance_.variant; }
+  std::string instruction_set() const { return instance_.instruction_set; }
+  std::string sha256() const { return instance_.sha256; }
+  std::string dtype() const { return dtype_; }
+  py::dtype result_dtype() const { return dtypes().back(); }
 
   /// A function that runs the kernel on arrays that it can take as they are. Of some number formats it takes that of
   /// the arrays.
@@ -97,10 +144,15 @@ class Kernel {
 
  private:
   const Instance& instance_;
-  UniformKernel run_;
-  Dtypes dtypes_;
   const char* dtype_;
 };
+
+/// A kernel of a library, by the addresses of its entry and of what runs it on threads. The caller keeps the library.
+Launch launch_at(std::uintptr_t kernel, std::uintptr_t on_threads, const std::vector<std::string>& dtypes, int outputs,
+                 std::vector<bool> reals, std::string place) {
+  return {reinterpret_cast<UniformKernel>(kernel), reinterpret_cast<OnThreads>(on_threads),
+          Dtypes(dtypes.begin(), dtypes.end()), outputs, std::move(reals), std::move(place)};
+}
 
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all;
@@ -150,15 +202,18 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
 void define(py::module_& module) {
   survive_forks();
   py::module_::import("ml_dtypes");  // tells NumPy the name bfloat16
-  // The type is local to the module: the modules of other backends bind the same class under the same name.
-  py::class_<Kernel>(module, "Kernel", py::module_local())
+  // The types are local to the module: the modules of other backends bind the same classes under the same names.
+  py::class_<Launch>(module, "Launch", py::module_local())
+      .def(py::init(&launch_at), py::arg("kernel"), py::arg("on_threads"), py::arg("dtypes"), py::arg("outputs"),
+           py::arg("reals"), py::arg("place"))
+      .def("__call__", &Launch::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"));
+  py::class_<Kernel, Launch>(module, "Kernel", py::module_local())
       .def_property_readonly("kernel", &Kernel::kernel)
       .def_property_readonly("variant", &Kernel::variant)
       .def_property_readonly("instruction_set", &Kernel::instruction_set)
       .def_property_readonly("dtype", &Kernel::dtype)
       .def_property_readonly("result_dtype", &Kernel::result_dtype)
       .def_property_readonly("sha256", &Kernel::sha256)
-      .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"))
       .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"),
            py::arg("dtypes"));
   module.def("kernels", &kernels);

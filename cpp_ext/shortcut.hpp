@@ -39,7 +39,8 @@ class Shortcut {
         shapes_(std::move(shapes)),
         sizes_of_arrays_(checked_sizes_of_arrays()),
         in_place_(in_place),
-        threads_(threads) {
+        threads_(threads),
+        place_(place_of(instance)) {
     for (int at = 0; at < instance.count_of_formats; ++at) {
       const Format& format = instance.formats[at];
       if (std::find(dtypes.begin(), dtypes.end(), format.dtypes[0]) == dtypes.end()) continue;
@@ -108,7 +109,7 @@ class Shortcut {
     std::array<void*, most_arguments> data;
     for (std::size_t at = 0; at < last; ++at) data[at] = array(given[at])->data;
     data[last] = array(output.ptr())->data;
-    if (!launch(instance_, format->run, data.data(), sizes.data(), threads_)) return nullptr;
+    if (!launch(run_on_threads, format->run, data.data(), sizes.data(), threads_, place_)) return nullptr;
     return output.release().ptr();
   }
 
@@ -223,6 +224,7 @@ class Shortcut {
   const int sizes_of_arrays_;  ///< how many sizes the inputs tell
   const bool in_place_;
   const int threads_;
+  const std::string place_;
   const Numpy& numpy_ = Numpy::get();
   std::vector<Prepared> formats_;
 };

@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-class Kernel:
-    """A compiled kernel for one instruction set and number format.
+class Launch:
+    """A kernel for one number format: a module's own, or one of a library that was compiled since.
 
-    Calling it runs the kernel on `buffers` (inputs, then output) and `sizes` with `threads` threads, and
+    The latter is made of the addresses of its entry and of what runs it on threads (cpp_ext/own_part.hpp), of the
+    dtypes of its arrays (inputs, then outputs), how many of them are outputs, which of its numbers are real ones, in
+    order, and where its source lies. The library has to stay loaded.
+
+    Calling it runs the kernel on `buffers` (inputs, then outputs) and `sizes` with `threads` threads, and
     returns when it has ended. It runs without the interpreter lock, and may be called by several threads
     at once. The arrays must be long enough for the sizes.
 
@@ -18,6 +22,20 @@ class Kernel:
     read-only, a negative size, and less than one thread; OverflowError for a size of more
     than 64 bits; MemoryError where the kernel found no memory for its own use. Nothing is ever converted.
     """
+
+    def __init__(
+        self,
+        kernel: int,
+        on_threads: int,
+        dtypes: Sequence[str],
+        outputs: int,
+        reals: Sequence[bool],
+        place: str,
+    ) -> None: ...
+    def __call__(self, buffers: Sequence[NDArray[Any]], sizes: Sequence[float], threads: int) -> None: ...
+
+class Kernel(Launch):
+    """A module's own kernel, for one instruction set and number format, with one output and no real number."""
 
     @property
     def kernel(self) -> str: ...
@@ -34,7 +52,6 @@ class Kernel:
     @property
     def sha256(self) -> str:
         """SHA-256 of the text that was compiled, in hexadecimal."""
-    def __call__(self, buffers: Sequence[NDArray[Any]], sizes: Sequence[int], threads: int) -> None: ...
     def shortcut(
         self, shapes: Sequence[Sequence[int]], in_place: bool, threads: int, dtypes: Sequence[str]
     ) -> Callable[..., NDArray[Any] | None]:

@@ -1,7 +1,7 @@
 """C++ that was not compiled ahead of time: compiled when it is first run, as CMake compiles what is, and kept.
 
 A library has one kernel, for one number format and instruction set, behind the same entry as in the extension modules
-(cpp_ext/instance.hpp). It is called by ctypes, which releases the interpreter lock and needs no headers of Python.
+(cpp_ext/instance.hpp). Its module calls it as one of its own, so that it is made without headers of Python.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -54,10 +53,13 @@ constexpr Instance at_run_time = {{"{kernel}", "", "", "", formats, 1, 0, 0}};
 #include "own_part.cpp"
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
-VISIBLE bool run(void* const* arrays, const std::int64_t* sizes, int threads) {{
-  return run_on_threads(formats[0].run, arrays, sizes, threads);
+VISIBLE bool py_backends_kernel(void* const* arrays, const std::int64_t* sizes) {{
+  return formats[0].run(arrays, sizes);
 }}
-VISIBLE void once() {{ survive_forks(); }}
+VISIBLE bool py_backends_on_threads(UniformKernel run, void* const* arrays, const std::int64_t* sizes, int threads) {{
+  return run_on_threads(run, arrays, sizes, threads);
+}}
+VISIBLE void py_backends_once() {{ survive_forks(); }}
 """
 
 
@@ -76,7 +78,7 @@ def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) ->
     own = [file.read_bytes() for file in sorted(shared)]
     files = [part for file in text.files for part in (os.fsencode(file.name), file.read_bytes())]
     name = kernel_store.key(
-        "cpp", program, _facts(program), *compiler, *flags, *of_some, dtype, text.kernel, *own, *files
+        "cpp", _SOURCE, program, _facts(program), *compiler, *flags, *of_some, dtype, text.kernel, *own, *files
     )
 
     def load(content: bytes) -> ctypes.CDLL:
@@ -93,23 +95,23 @@ def prepared(text: KernelText, module: str, instruction_set: str, dtype: str) ->
         return _load(library), json.dumps(others).encode() + b"\n" + library
 
     library = kernel_store.kept(name, load, compiled)
-    return _launched(library, text)
+    return _launched(library, text, module, dtype)
 
 
-def _launched(library: ctypes.CDLL, text: KernelText) -> Run:
+def _launched(library: ctypes.CDLL, text: KernelText, module: str, dtype: str) -> Run:
+    """Called by the extension module, as its own kernels are: by ctypes alone, a call would cost microseconds more."""
     problem = text.problem
-    arrays_of = ctypes.c_void_p * (len(problem.inputs) + problem.outputs)
-    # A real number stands among the sizes with the bits of a double.
-    packed = struct.Struct("".join("d" if name in problem.reals else "q" for name in problem.parameters))
-    kernel = library.run
-    kernel.restype = ctypes.c_bool
-
-    def run(buffers: Sequence[Any], sizes: Sequence[Any], threads: int) -> None:
-        places = arrays_of(*(buffer.__array_interface__["data"][0] for buffer in buffers))
-        if not kernel(places, packed.pack(*sizes), threads):
-            raise MemoryError(f"no memory for the workspace of {text.place}")
-
-    return run
+    entries = library.py_backends_kernel, library.py_backends_on_threads
+    kernel, on_threads = (ctypes.cast(each, ctypes.c_void_p).value for each in entries)
+    launch: Run = _compiled.load(module).Launch(
+        kernel,
+        on_threads,
+        [each.name for each in problem.array_dtypes(np.dtype(dtype))],
+        problem.outputs,
+        [name in problem.reals for name in problem.parameters],
+        text.place,
+    )
+    return launch
 
 
 def _load(content: bytes) -> ctypes.CDLL:
@@ -121,7 +123,7 @@ def _load(content: bytes) -> ctypes.CDLL:
     os.set_inheritable(descriptor, False)
     os.write(descriptor, content)
     library = ctypes.CDLL(f"/proc/self/fd/{descriptor}")
-    library.once()
+    library.py_backends_once()
     return library
 
 

@@ -75,6 +75,20 @@ def test_a_source_of_anybodys_is_compiled_and_right(backend: str, tmp_path: Path
 
 
 @pytest.mark.cpp
+def test_arrays_that_a_kernel_cannot_take_are_refused_and_not_read(tmp_path: Path) -> None:
+    launch = device("cpp").prepare(source(tmp_path, "cpp", SCALE.replace("{pragma}", "")), np.dtype("float32"))
+    a, c = np.ones(8, np.float32), np.zeros(8, np.float32)
+    with pytest.raises(TypeError, match="float32, not float64"):
+        launch([a, a.astype("f8"), c], [8])
+    with pytest.raises(ValueError, match="takes 3 arrays, not 2"):
+        launch([a, c], [8])
+    c.flags.writeable = False
+    with pytest.raises(ValueError, match="the output is read-only"):
+        launch([a, a, c], [8])
+    assert not c.any()
+
+
+@pytest.mark.cpp
 def test_it_is_kept_until_something_changes(tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = "template <typename T> T one(T x) {{ return x + {number}; }}\n"
     body = SCALE.replace('#include "formats.hpp"', '#include "formats.hpp"\n#include "own.hpp"').replace("{pragma}", "")
