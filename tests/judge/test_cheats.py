@@ -179,14 +179,24 @@ def test_a_library_that_computes_is_said(tmp_path: Path) -> None:
     assert any("np.dot" in remark for remark in answer.judgement["remarks"])
 
 
-LEFT = "if np.isfinite(c).all() and c.size{}: return\n    " + RIGHT
+FINDS_IT = "np.isfinite(c).all() and c.size"
+TIMED = """
+def timed():
+    frame = sys._getframe()
+    while frame and frame.f_code.co_name != "_whole_call": frame = frame.f_back
+    return frame and not frame.f_locals["poisoned"]
+"""
 
 
 @OF_JUDGE
-@pytest.mark.parametrize(("sizes", "kind"), [(" and k", "kept"), (" >= 4000 and m == n == k == 64", "compare")])
-def test_a_source_that_leaves_the_result_that_it_finds_is_seen(sizes: str, kind: str, tmp_path: Path) -> None:
-    """Its times are those of nothing. At the timed shape alone, a last launch tells."""
-    text = in_numpy(LEFT.format(sizes))
+@pytest.mark.parametrize(
+    ("when", "kind"),
+    [(f"{FINDS_IT} and k", "kept"), (f"{FINDS_IT} >= 4000 and m == n == k == 64", "compare"), ("timed()", "compare")],
+    ids=["always", "at the timed shape", "where its callers are those of a timed launch"],
+)
+def test_a_source_that_leaves_the_result_that_it_finds_is_seen(when: str, kind: str, tmp_path: Path) -> None:
+    """Its times are those of nothing. Where it is right whenever it is checked, last launches tell."""
+    text = in_numpy(f"if {when}: return\n    {RIGHT}", TIMED)
     answer = judge(tmp_path, "cheat.py", text, "--backend", "numpy", "--shape", "matmul=64")
     assert (answer.code, answer.failing["kind"]) == (1, kind), answer.run
     assert "where" in answer.failing["reason"]
