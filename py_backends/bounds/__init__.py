@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -144,7 +145,10 @@ def tolerated(
         value = np.asarray(array)
         if np.dtype(dtype).kind in "iub":
             return Reference(value.astype(dtype))
-        return by_tolerance(value, tolerance)
+        found = by_tolerance(value, tolerance)
+        with np.errstate(over="ignore"):
+            rounded = found.value.astype(dtype).astype(np.float64)
+        return replace(found, overflow=np.isinf(rounded) & np.isfinite(found.value))
 
     return _several(answer, make, results)
 

@@ -14,6 +14,7 @@ from py_backends import registry
 from py_backends.conformance.formats import FLOATS, IN_ALL_KINDS, NARROW, limits
 from py_backends.conformance.sizes import EDGES, fits, middling, mixtures, ragged, sweeps, whole, work
 from py_backends.conformance.trials import (
+    OWN_INPUTS,
     Draw,
     Inputs,
     Kind,
@@ -22,6 +23,7 @@ from py_backends.conformance.trials import (
     blaming,
     drawn_by,
     drawn_from,
+    has_own_draw,
     named,
     of_kernel,
     of_sizes,
@@ -243,14 +245,14 @@ def _own_inputs(problem: Problem) -> Iterator[Trial]:
     def draw(sizes: Sizes, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
         return drawn_by(problem, sizes, dtype, generator)
 
-    if type(problem).draw is not Problem.draw:
+    if has_own_draw(problem):
         for trial in with_numbers(problem, _shapes(problem)):
             yield replace(trial, draw=partial(draw, trial.sizes))
 
 
 WITHOUT_OWN = (
     Kind(
-        "own-inputs",
+        OWN_INPUTS,
         "what shows where the inputs are those of the problem's own `draw`, and nowhere else",
         _own_inputs,
         interpreted=(9, 60),

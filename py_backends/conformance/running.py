@@ -12,12 +12,22 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from py_backends import registry
 from py_backends.conformance import calls
 from py_backends.conformance.calls import THREADS, Call
 from py_backends.conformance.formats import limits
 from py_backends.conformance.selection import Subject
 from py_backends.conformance.tally import PREPARE, REFERENCE, Tally
-from py_backends.conformance.trials import SUBNORMALS, Answered, AnyCase, Kind, Trial, answered
+from py_backends.conformance.trials import (
+    OWN_INPUTS,
+    SUBNORMALS,
+    Answered,
+    AnyCase,
+    Kind,
+    Trial,
+    answered,
+    has_own_draw,
+)
 from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
 from py_backends.kernel_text import KernelText
@@ -242,9 +252,11 @@ def _run_trials(
         tally.add(PREPARE, told(failed))
     else:
         again = kind.again and compiled.deterministic
+        others = kind.name != OWN_INPUTS and registry.kernel_plugin(text.kernel) and has_own_draw(text.problem)
 
         def run(trial: Trial) -> str | None:
-            return arenas.run(runner, text, answers[trial], again=again)
+            wrong = arenas.run(runner, text, answers[trial], again=again)
+            return f"{wrong}; its inputs have any values, not those of draw" if wrong and others else wrong
 
         run_cases(tally, text.problem, trials, run)
 

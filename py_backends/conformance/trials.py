@@ -37,8 +37,9 @@ Draw = Callable[[Shapes, np.dtype[Any], np.random.Generator], Inputs]
 Values = Callable[[np.dtype[Any]], Sequence[float]]
 """The values that inputs of a dtype are made of."""
 
-SUBNORMALS = "subnormals"
-"""The name of kinds that need a target that computes with subnormal numbers."""
+SUBNORMALS, OWN_INPUTS = "subnormals", "own-inputs"
+"""The names of kinds that need a target that computes with subnormal numbers, and of the one whose inputs the problem
+draws."""
 _FEW_SIZES = {True: 9, False: 60}
 """With so many sizes a quick and a thorough run try each kind on a target where others cost much."""
 _BEARABLE = 80_000
@@ -294,6 +295,11 @@ def drawn_from(values: Sequence[float], shapes: Shapes, dtype: np.dtype[Any], ge
 
 seeded: Draw = partial(drawn_from, ())
 """Inputs from a normal distribution, or integers from all of their range."""
+
+
+def has_own_draw(problem: Problem) -> bool:
+    """Whether a problem says itself how its inputs are drawn."""
+    return type(problem).draw is not Problem.draw
 
 
 def named(sizes: Sequence[int]) -> str:

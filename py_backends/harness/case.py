@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,15 @@ class Case(Arena):
     @cached_property
     def references(self) -> tuple[Reference, ...]:
         """The right answer for each output."""
+        return self._answer()
+
+    def seconds_of_answer(self) -> float:
+        """Seconds that the right answer takes. It is computed anew."""
+        begin = perf_counter()
+        self._answer()
+        return perf_counter() - begin
+
+    def _answer(self) -> tuple[Reference, ...]:
         inputs = [array.reshape(shape) for array, shape in zip(self.inputs, self.shapes, strict=False)]
         return references_of(self.problem, inputs, self.sizes, self.dtype)
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import py_backends
 from py_backends.errors import WrongRequest
 from py_backends.harness import roofs
+from py_backends.harness.answers import answerable
 from py_backends.harness.case import Case
 from py_backends.harness.estimates import Estimates, shorten, skip
 from py_backends.harness.failures import fail, failures_of
@@ -239,13 +240,17 @@ class Comparison:
 
     def _affordable(self, plan: Plan) -> list[RunningRow]:
         """The rows with a source for which there is time, some of them at a smaller shape."""
-        estimates = Estimates(self._pool, self._budget, self._progress.update)
-        estimated = estimates.of([row for row in self._rows if row.text is not None])
+        sources = [row for row in self._rows if row.text is not None]
+        rows = answerable(sources, self._case_to_estimate, self._budget, shorten=plan.shorten)
+        estimated = Estimates(self._pool, self._budget, self._progress.update).of(rows)
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         left = self._deadline - monotonic()
         if plan.shorten:
             return shorten(estimated, plan.runs, left)
         return skip(estimated, plan.runs, left, self._budget)
+
+    def _case_to_estimate(self, row: RunningRow, sizes: Sizes) -> Case:
+        return self._pool.case(row.problem, sizes, row.dtype, checked=False)
 
     def _check_and_settle(self, rows: Sequence[RunningRow]) -> None:
         """Check each row at its shape. Prepare those that are right and not emulated for timing."""

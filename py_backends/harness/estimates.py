@@ -142,15 +142,16 @@ def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow
     costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
     caps, longest = _caps([row for row, _ in estimates], costs, left), sizing.longest_run()
     affordable_rows = []
-    for count, cap, (row, seconds) in zip(runs, caps, estimates, strict=True):
-        wanted = "x".join(map(str, row.spec.sizes))
-        sizes = sizing.affordable(row.problem, row.spec.sizes, seconds, min(cap / count, longest))
+    for count, cap, (row, seconds_as_asked) in zip(runs, caps, estimates, strict=True):
+        wanted = "x".join(map(str, row.sizes))
+        seconds = seconds_as_asked * row.problem.work(row.sizes) / row.problem.work(row.spec.sizes)
+        sizes = sizing.affordable(row.problem, row.sizes, seconds, min(cap / count, longest))
         if sizes is None:
             row.reason = f"even a small part of {wanted} takes too long for the budget"
             row.fix = sizing.LONGER_BUDGET
             continue
         affordable_rows.append(row)
-        if sizes != row.spec.sizes:
+        if sizes != row.sizes:
             row.sizes = sizes
             row.notes.append(f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
     return affordable_rows

@@ -92,6 +92,22 @@ def test_a_tolerance_stands_for_a_bound() -> None:
     assert check_output(x, reference, "componentwise").reason is None
 
 
+def test_with_a_tolerance_too_a_result_may_overflow_where_its_value_does() -> None:
+    class Doubled(Problem):
+        name, signature, tolerance = "doubled", "(n)->(n)", 1e-6
+
+        @staticmethod
+        def function(x):
+            return x + x
+
+    x = np.float32([3e38, -3e38, 1.0])
+    (reference,) = references_of(Doubled(), [x], (3,), np.dtype(np.float32))
+    assert check_output(np.float32([np.inf, -np.inf, 2]), reference, "componentwise").reason is None
+    assert check_output(np.float32([np.inf, -np.inf, np.inf]), reference, "componentwise").reason is not None
+    (wide,) = references_of(Doubled(), [x.astype("f8")], (3,), np.dtype(np.float64))
+    assert check_output(np.array([np.inf, -6e38, 2]), wide, "componentwise").reason is not None
+
+
 @pytest.mark.parametrize("tolerance", [0, 0.0, np.float32(0), {"float32": 0, "float64": 1}])
 def test_any_real_number_is_a_tolerance(tolerance: Any) -> None:
     class Doubled(Problem):

@@ -478,6 +478,35 @@ def test_a_problem_that_takes_no_size_of_the_suite_fails_once(problem: str, word
     assert "Traceback" not in run.stdout
 
 
+CELLS = """from py_backends.contract import Problem
+
+class Cells(Problem):
+    name, signature, dtypes = "cells", "(n)->(n)", ("int8",)
+
+    def reference(self, inputs):
+        (cells,) = inputs
+        return Reference((cells != 0).astype(cells.dtype))
+
+    def draw(self, sizes, dtype, generator):
+        yield generator.integers(0, 2, sizes[0])
+
+    rule = "bitwise"
+
+from py_backends.contract import Reference
+PROBLEM = Cells()
+"""
+
+
+def test_the_suite_says_that_its_inputs_are_not_those_of_draw(tmp_path: Path) -> None:
+    """A source that is right of those alone passed every comparison, and nothing told why it fails here."""
+    source = "def cells(a, z, n):\n    z[:] = a\n"
+    folder = made(tmp_path / "cells", {"problem.py": CELLS, "lecture/numpy.py": source})
+    options = "--kernel", folder, "--backend", "numpy", "--quick"
+    run = run_python("-m", "pytest", "-q", "--pyargs", "py_backends.conformance", *options, cwd=tmp_path)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "1 is right; its inputs have any values, not those of draw" in run.stdout, run.stdout
+
+
 def test_a_shape_that_the_problem_refuses_is_wrong_usage(tmp_path: Path) -> None:
     """It blamed the folder, and asked its author to repair it."""
     folder = made(tmp_path / "valid", {"problem.py": WINDOW, "lecture/numpy.py": WINDOW_IN_NUMPY})
