@@ -1,6 +1,6 @@
 """How a kernel is called in a file of anybody's, as one comment of it says, or an option:
 
-    // py-backends: sgemm(m, n, k, alpha=1, a, b, beta=0, c), grid ceil(m / 32) x ceil(n / 32), block 32 x 32
+    // py-backends: sgemm(m, n, k, alpha=1, a, b, beta=0, c), grid ceil(n / 32) x ceil(m / 32), block 32 x 32
     // py-backends: sgemm(m, n, k, a, b, c), work items n x m, in groups of 16 x 16
     # py-backends: c = multiply(a, b)
 
@@ -35,7 +35,7 @@ _HIDDEN = re.compile(rf"//[^\n]*|/\*.*?\*/|{_STRINGS}", re.DOTALL)
 """Comments, and what stands between quotation marks."""
 _HIDDEN_IN_PYTHON = re.compile(rf"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|{_STRINGS}", re.DOTALL)
 """The same in Python, where // divides."""
-_OF_PYTHON = "#"
+OF_PYTHON = "#"
 """How its comments begin."""
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 _GRID = re.compile(r"grid (?P<grid>.+), block (?P<block>\d+(?: x \d+)*)")
@@ -43,15 +43,15 @@ _BLOCKS = re.compile(r"(?:\w+|ceil\(\w+ / [1-9]\d*\))(?: \* (?:\w+|ceil\(\w+ / [
 _WORK_ITEMS = re.compile(r"work items (.+)", re.IGNORECASE)
 _MOST_OF_A_BLOCK = 1024
 """Threads, on every GPU that CUDA knows."""
-_OF_CUDA = re.compile(r"\s*<<<\s*(?P<grid>.*?)\s*(?:,\s*(?P<block>[^,()]*?)\s*)?>>>", re.DOTALL)
+OF_CUDA = re.compile(r"\s*<<<\s*(?P<grid>.*?)\s*(?:,\s*(?P<block>[^,()]*?)\s*)?>>>", re.DOTALL)
 """A launch as CUDA's host code has it. Its expressions are C++'s, which may be anything."""
-_UNKNOWN = "?"
-"""Marks a parameter in a proposed call of which nobody but the author knows what it is."""
+UNKNOWN = "?"
+"""Marks a guess in a proposed call: nobody but the author knows what belongs there."""
 _OF_LAUNCHES = "ceil", "x", "in", "groups", "of"
-_ADDED_TO = "beta"
+_TYPES = "typename ", "class "
+"""How a parameter of a template that is a type begins."""
+ADDED_TO = "beta"
 """The usual name of the factor of what an output held before."""
-_SCALARS = {"alpha": "1", _ADDED_TO: "0"}
-"""What they are in a product alone, for the line that is shown to be pasted."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,10 @@ def said_in(text: str) -> str | None:
 def parse(said: str, problem: Problem) -> Call:
     """Parse a call. Raises WrongRequest, with one line, where it is unclear, or is none of the kernel."""
     found = _CALL.fullmatch(said.strip())
-    if found is None or _OF_CUDA.search(said):
+    if found is None or OF_CUDA.search(said):
         raise WrongRequest(f"unclear: {said!r}; it is written NAME(parameters), grid ... x ..., block ... x ...")
+    if UNKNOWN in (found["template"] or ""):
+        raise WrongRequest(f"{found['function']} has {found['template']}: write what is right in place of each guess")
     named = names(problem)
     inputs, arrays = len(problem.inputs), named[: len(problem.inputs) + problem.outputs]
     said_each = [_argument(each.strip(), found["function"], named) for each in found["arguments"].split(",")]
@@ -113,7 +115,7 @@ def parse(said: str, problem: Problem) -> Call:
         if name in arrays and value not in named and (name in problem.inputs or not _is_zero(value)):
             outputs = f"{arrays[inputs]}=0 is said of outputs alone"
             raise WrongRequest(f"{found['function']} has {name}={value}, and {name} is an array: {outputs}")
-    reads = any(name.lower() == _ADDED_TO for name, value in said_each if value not in named)
+    reads = any(name.lower() == ADDED_TO for name, value in said_each if value not in named)
     zeros = {name for name, value in said_each if _is_zero(value)}
     cleared = tuple(name for name in arrays[inputs:] if reads or name in zeros)
     function = found["function"] + (found["template"] or "")
@@ -139,6 +141,8 @@ def _launch(said: str | None, problem: Problem) -> str | None:
     """A launch as sources declare it. Raises WrongRequest where it is unclear."""
     if said is None:
         return None
+    if said.endswith(UNKNOWN):
+        raise WrongRequest(f"the launch is a guess: {said!r}; write the one that the kernel needs, without {UNKNOWN}")
     if grid := _GRID.fullmatch(said):
         blocks, widths = grid["grid"].split(" x "), grid["block"].split(" x ")
         dimensions = max(len(blocks), len(widths))
@@ -187,12 +191,12 @@ def names(problem: Problem) -> tuple[str, ...]:
 def parameters(text: str, function: str, count: int | None = None, mark: str = "//") -> Iterator[tuple[str, ...]]:
     """The names of a function's parameters, wherever a source has it with so many; in any number without a count."""
     for found in declared(text, function, mark):
-        each = tuple(name for part in found if (name := _name(part)))
+        each = tuple(name for part in found if (name := name_of(part)))
         if count in (None, len(each)):
             yield each
 
 
-def _name(parameter: str) -> str:
+def name_of(parameter: str) -> str:
     """The name of a declared parameter, in front of its brackets, its annotation and its default."""
     words = re.findall(r"\w+", re.split(r"=|\[|(?<!:):(?!:)", parameter)[0])
     return words[-1] if words else ""
@@ -207,12 +211,12 @@ def declared(text: str, function: str, mark: str = "//") -> Iterator[list[str]]:
 
 def mark_of(file: Path) -> str:
     """How a comment begins in a file."""
-    return _OF_PYTHON if file.suffix == ".py" else "//"
+    return OF_PYTHON if file.suffix == ".py" else "//"
 
 
 def without_comments(text: str, mark: str = "//") -> str:
     """A source with blanks in place of its comments and strings. Lines stay where they are."""
-    return (_HIDDEN_IN_PYTHON if mark == _OF_PYTHON else _HIDDEN).sub(blank, text)
+    return (_HIDDEN_IN_PYTHON if mark == OF_PYTHON else _HIDDEN).sub(blank, text)
 
 
 def outside_comments(text: str, change: Callable[[str], str]) -> str:
@@ -228,31 +232,9 @@ def blank(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", found[0])
 
 
-def proposed(text: str, problem: Problem, backend: str | None, mark: str) -> str:
-    """A comment to paste into a file that lacks it, of what the file and the project's own source tell.
-
-    backend: its model, for the launch; None where that is not known yet.
-    """
-    named = names(problem)
-    function, own = _likely(text, problem, mark)
-    given = _proposed(next(declared(text, function, mark), []), problem, named) if own else list(named)
-    unknown = any(each.endswith(_UNKNOWN) for each in given)
-    to_do = f"; put one of {listed(named)}, or a constant, in place of each name with {_UNKNOWN}" if unknown else ""
-    return f"{mark} py-backends: {function}({', '.join(given)}){_usual_launch(problem, backend)}{to_do}"
-
-
-def with_launch(said: str, problem: Problem, backend: str, mark: str) -> str:
-    """A comment to paste in place of a call that lacks its launch, or has it as CUDA's host code does."""
-    as_in_host_code = _OF_CUDA.search(said)
-    launch = _usual_launch(problem, backend)
-    if as_in_host_code and as_in_host_code["grid"].isdecimal() and (as_in_host_code["block"] or "").isdecimal():
-        launch = f", grid {as_in_host_code['grid']}, block {as_in_host_code['block']}"
-    return f"{mark} py-backends: {without_launch(said).strip()}{launch}"
-
-
 def without_launch(said: str) -> str:
     """A call without a launch that stands as in CUDA's host code."""
-    return _OF_CUDA.sub("", said)
+    return OF_CUDA.sub("", said)
 
 
 def misfit(call: Call, text: str, mark: str) -> str | None:
@@ -271,7 +253,7 @@ def misfit(call: Call, text: str, mark: str) -> str | None:
 def _taken(parameters: Sequence[str], mark: str) -> tuple[int, int] | None:
     """How many a function takes at least and at most; None where only a compiler knows: macros, packs, templates."""
     parts = [each.strip() for each in parameters if each.strip()]
-    of_python = mark == _OF_PYTHON
+    of_python = mark == OF_PYTHON
     unclear = (
         any(each.startswith("*") or each == "/" or "[" in each for each in parts)
         if of_python
@@ -280,56 +262,43 @@ def _taken(parameters: Sequence[str], mark: str) -> tuple[int, int] | None:
     return None if unclear else (sum("=" not in each for each in parts), len(parts))
 
 
-def _proposed(own: Sequence[str], problem: Problem, named: Sequence[str]) -> list[str]:
-    """The kernel's parameters in the place of a function's own: by their names, and other arrays by their order."""
-    by_case = {name.lower(): name for name in named}
-    parameters = [(name, "*" in part or "[" in part, "const" in part) for part in own if (name := _name(part))]
-    taken = {by_case.get(name.lower()) for name, _, _ in parameters}
-    arrays = [name for name in named[: len(problem.inputs) + problem.outputs] if name not in taken]
-    outputs = [name for name in arrays if name not in problem.inputs]
-    inputs = [name for name in arrays if name in problem.inputs]
-    given = []
-    for name, is_array, is_constant in parameters:
-        left = inputs if is_constant else outputs
-        if name.lower() in by_case:
-            given.append(by_case[name.lower()])
-        elif is_array and left:
-            given.append(left.pop(0))
-        else:
-            scalar = _SCALARS.get(name.lower())
-            given.append(f"{name}={scalar}" if scalar else f"{name}{_UNKNOWN}")
-    return given
+def undeduced(call: Call, text: str) -> str | None:
+    """What to write where a call lacks template arguments that no compiler can deduce; None where it may have all."""
+    templates = list(_templates(text, call.own_name))
+    if not templates or len(templates) < len(list(declared(text, call.own_name))):
+        return None
+    given = len(call.template_arguments.split(",")) if call.template_arguments else 0
+    if any(own is None or len(own) <= given for own in templates):
+        return None
+    guess = template_guess(text, call.own_name)
+    return f"the call lacks template arguments, which its parameters do not tell: write {call.name}{guess}(...)"
 
 
-def _likely(text: str, problem: Problem, mark: str) -> tuple[str, tuple[str, ...]]:
-    """The function of a file that is probably meant: the first kernel, else the one with the most parameters."""
-    kernels = re.findall(
-        r"\b(?:__global__|kernel|__kernel)\s[^;{(]*?(\w+)\s*\(", re.sub(r"__launch_bounds__\([^)]*\)", "", text)
-    )
-    form, bare = r"(?:\bdef|[\w>*&])\s+[*&]?(\w+)\s*\([^()]*\)\s*[:{\->]", without_comments(text, mark)
-    functions = [name for name in kernels or re.findall(form, bare) if name not in ("main", "if", "for")]
-    found = [(name, own) for name in functions for own in parameters(text, name, mark=mark)]
-    return max(found, key=lambda each: len(each[1]), default=(problem.name, ()))
+def template_guess(text: str, function: str) -> str:
+    """The template arguments that a call of a function has to say, of which values are guesses; empty where none."""
+    own = next(_templates(text, function), None)
+    return f"<{', '.join(map(_template_argument, own))}>" if own else ""
 
 
-def _usual_launch(problem: Problem, backend: str | None) -> str:
-    """The launch of the kernel's own source for a model; empty where it has none."""
-    text = None if backend is None else registry.kernel_texts(problem.name, backend).get("lecture")
-    if text is None:
-        return ""
-    try:
-        _, items = text.stages("GPU").kernels[0]
-    except ValueError:
-        return ""
-    grid = [_blocks(count, width) for count, width in zip(items.counts, items.group, strict=True)]
-    group = " x ".join(map(str, items.group))
-    if text.path.suffix == ".cu" and None not in grid:
-        return f", grid {' x '.join(filter(None, grid))}, block {group}"
-    return f", work items {' x '.join(items.counts)}, in groups of {group}"
+def _template_argument(parameter: str) -> str:
+    if parameter.startswith(_TYPES):
+        return "float"
+    return f"{'true' if re.search(r'bool ', parameter) else 256}{UNKNOWN}"
 
 
-def _blocks(count: str, width: int) -> str | None:
-    """How many blocks so many threads are, as CUDA's launches have it; None where it is no size and no number."""
-    if count.isdecimal():
-        return str(-(-int(count) // width))
-    return f"ceil({count} / {width})" if count.isidentifier() else None
+def _templates(text: str, function: str) -> Iterator[list[str] | None]:
+    """Wherever a source has a function as a template: the parameters of it that a call has to say.
+
+    These are all up to the last one that has no default and is in no parameter of the function. None where only a
+    compiler knows.
+    """
+    own_name = rf"[\w>*&)]\s+[*&]?{re.escape(function)}\s*\(([^()]*)\)"
+    form = rf"\btemplate\s*<([^;{{}}()]*?)>(?=\s*\w)[^;{{}}<>]*?{own_name}"
+    for found in re.finditer(form, without_comments(text)):
+        own = [each.strip() for each in found[1].split(",")]
+        if any("..." in each or "<" in each for each in own):
+            yield None
+            continue
+        words = re.findall(r"\w+", found[2])
+        said = [at for at, each in enumerate(own, 1) if "=" not in each and name_of(each) not in words]
+        yield own[: max(said, default=0)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from py_backends import folders, registry
-from py_backends.commands.judge import call, room, wrappers
+from py_backends.commands.judge import call, proposal, room, wrappers
 from py_backends.commands.judge.call import Call
 from py_backends.contract import KernelText, Problem
 from py_backends.errors import WrongRequest
@@ -73,7 +73,7 @@ def _and_a_call(kernel: str, file: Path, said: str | None) -> str:
     mark = call.mark_of(file)
     if said or call.said_in(text) or next(call.parameters(text, kernel, mark=mark), None):
         return ""
-    return f"; and put a line such as  {call.proposed(text, problem, None, mark)}"
+    return f"; and {proposal.to_do(text, problem, None, mark)}"
 
 
 def _suffixes() -> dict[str, set[str]]:
@@ -200,18 +200,19 @@ def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
     said = given.said or call.said_in(text)
     mark = call.mark_of(given.file)
     if said is None:
-        paste = call.proposed(text, problem, given.backend, mark)
-        raise WrongRequest(f"{given.file} does not say how {given.kernel} is called: put a line such as  {paste}")
+        to_do = proposal.to_do(text, problem, given.backend, mark)
+        raise WrongRequest(f"{given.file} does not say how {given.kernel} is called: {to_do}")
     bare = call.without_launch(said)
     found = call.parse(bare, problem)
     if not re.search(rf"\b{found.own_name}\b" + ("" if given.suffix == ".py" else r"\s*\("), everything):
         raise WrongRequest(f"{given.file} has no function {found.name}")
-    if wrong := call.misfit(found, everything, mark):
+    lacking = None if given.suffix == ".py" else call.undeduced(found, everything)
+    if wrong := call.misfit(found, everything, mark) or lacking:
         raise WrongRequest(f"{given.file}: {wrong}")
     if bare != said and found.work_items:
         raise WrongRequest(f"{given.file} has a launch twice: write  {mark} py-backends: {bare}")
     if _is_launched(given) and found.work_items is None:
-        paste = call.with_launch(said, problem, given.backend, mark)
+        paste = proposal.with_launch(said, problem, given.backend, mark)
         raise WrongRequest(f"{given.file} does not say its launch: add it as in  {paste}")
     return found
 
