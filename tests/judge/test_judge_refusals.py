@@ -34,6 +34,15 @@ def test_what_is_unknown_is_named(file: Path) -> None:
     assert ".cl, .cpp, .cu and .py" in refused("matmul", file.rename(file.with_suffix(".rs")))
 
 
+def test_a_file_in_the_place_of_the_kernel_says_what_comes_first(file: Path) -> None:
+    """Whether it is there or not. A folder without a kernel is none, and nobody asks `judge` for further sources."""
+    assert f"the kernel comes first, as in judge matmul {file}" in " ".join(refused(file, "matmul").split())
+    assert "mine.cu is a file: the kernel comes first" in refused("mine.cu", "matmul")
+    for folder in (".", f"{file.parent}/"):
+        with pytest.raises(WrongRequest, match=r"has no problem\.py: name one that is here, .* or vecadd; "):
+            source.checked(folder, file, "openmp", None)
+
+
 def test_a_broken_kernel_says_why(file: Path, tmp_path: Path) -> None:
     """It is not an unknown one."""
     folder = made(tmp_path / "axpy", {"problem.py": "import no_such_thing\n"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,13 +46,14 @@ def suffix_of(file: Path) -> str:
 
 def checked(kernel: str, file: Path, backend: str | None, said: str | None) -> Given:
     """What is given, once its model is clear. Raises WrongRequest, with one line, where it is not."""
+    suffixes = _suffixes()
+    _check_is_kernel(kernel, file, set().union(*suffixes.values()))
     name = registry.kernel_named(kernel)
     registry.problem(name)  # unknown, or broken: it says why
     if not file.is_file():
         raise WrongRequest(f"{file} is no file")
     if backend is not None:
         registry.known_backend(backend)
-    suffixes = _suffixes()
     if file.suffix == ".c":
         raise WrongRequest(f"{file} is in C, and compiled as C++: name it .cpp, and write __restrict__ for restrict")
     having = [each for each, of_model in suffixes.items() if suffix_of(file) in of_model]
@@ -65,6 +66,16 @@ def checked(kernel: str, file: Path, backend: str | None, said: str | None) -> G
     if backend is not None and backend not in having:
         raise WrongRequest(f"{backend} takes {listed(sorted(suffixes[backend]) or ['no sources'])}, not {file}")
     return Given(name, file, backend or having[0], said)
+
+
+def _check_is_kernel(kernel: str, file: Path, suffixes: Container[str]) -> None:
+    """Raise WrongRequest where a file is given in the place of the kernel, or a folder that holds none."""
+    path = Path(kernel)
+    if path.is_file() or (suffix_of(path) in suffixes and not path.is_dir()):
+        raise WrongRequest(f"{kernel} is a file: the kernel comes first, as in  judge {file} {kernel}")
+    if folders.is_path(kernel) and path.is_dir() and not (path / "problem.py").is_file():
+        here = f"name one that is here, {listed(registry.kernel_names(), 'or')}"
+        raise WrongRequest(f"{kernel} is no kernel, since it has no problem.py: {here}; or write a problem.py")
 
 
 def _and_a_call(kernel: str, file: Path, said: str | None) -> str:
