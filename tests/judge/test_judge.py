@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from written_files import made
 
 from py_backends import registry
 from py_backends.commands.judge import clock, source, table, trying
-from py_backends.commands.judge.judging import Judging
+from py_backends.commands.judge.judging import Judging, for_an_author
 from py_backends.commands.judge.source import Added, Given
 from py_backends.commands.judge.trying import Outcome
 from py_backends.harness import compare
@@ -277,6 +278,44 @@ def test_a_broken_kernel_is_no_wrong_source(tmp_path: Path) -> None:
     folder = made(tmp_path / "turn", {"problem.py": OF_CONSTANT_LENGTHS.format("a.no_such_name")})
     mine = made(tmp_path, {"mine.py": "def turn(a, b, out):\n    out[...] = a @ b\n"}) / "mine.py"
     assert "no_such_name" in refused(folder, mine, "--backend", "numpy")
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+def test_a_result_that_is_not_written_may_be_the_calls_fault(tmp_path: Path) -> None:
+    text = "# py-backends: add(a, b, c)\ndef add(a, b, c):\n    c[1:] = a[1:] + b[1:]\n"
+    by_option = "--call", "add(b, a, c)"
+    for given, said, options in ((text, "add(a, b, c)", ()), (text.partition("\n")[2], "add(b, a, c)", by_option)):
+        answer = judge(tmp_path, "mine.py", given, "--backend", "numpy", *options, kernel="vecadd")
+        assert answer.code == 1, answer.run
+        assert re.search(rf": nan where .*; or its call is not right: {re.escape(said)}$", answer.failing["reason"])
+
+
+CRASH = "crashed: the worker was ended by SIGSEGV during 'run'"
+
+
+@pytest.mark.parametrize(
+    ("reason", "hinted"),
+    [
+        ("1 of 2 elements are wrong, the first at [0]: nan where 1 is right", True),
+        ("it wrote before the beginning and past the end of its output", True),
+        (CRASH, True),
+        ("1 of 2 elements are wrong, the first at [0]: 1 where nan is right", False),
+        ("timeout: no answer to 'run' within 30 s", False),
+    ],
+)
+def test_what_a_wrong_call_may_do_shows_the_call(reason: str, hinted: bool) -> None:
+    said = "f(a, b, c), grid 1, block 1"
+    hint = f"; or its call is not right: {said}" if hinted else ""
+    assert for_an_author(reason, said, emulated=True) == reason + hint
+    assert for_an_author(reason, None, emulated=True) == reason
+
+
+def test_a_compiler_that_crashes_asks_nobody_for_a_report() -> None:
+    asked = "; it last wrote: PLEASE submit a bug report to https://software.intel.com and include the backtrace."
+    for emulated, whose in ((True, "emulation's"), (False, "device's")):
+        said = for_an_author(CRASH + asked, None, emulated=emulated)
+        assert said == f"{CRASH}; the {whose} compiler crashed: the launch may not fit the kernel"
 
 
 SUM = """\

@@ -33,6 +33,10 @@ from py_backends.wording import listed
 from py_backends.workers.probe import BackendTarget
 
 _OF_ORDER = "; a source that adds up in any order says so in a comment, `Order: any`"
+_OF_COMPILERS_CRASH = re.compile(r"; it last wrote: PLEASE submit a bug report\b.*", re.DOTALL)
+"""What LLVM writes at each crash of a process that has loaded it."""
+_OF_CALL = re.compile(r": nan where |\bit wrote (?:before|past) |^crashed: .*\bSIG(?:SEGV|BUS)\b")
+"""What a call of wrong sizes, or a wrong launch, leads to: results that nobody wrote, and accesses beyond an array."""
 _USUAL = "float32"
 """The number format in which it is timed, if it has that."""
 
@@ -76,12 +80,12 @@ class Judging:
                 where = f"{self._given.file} cannot be checked on {self._target.name}"
                 raise WrongRequest(f"{where}: {in_their_lines(outcome.beyond, self._text, self._given.file)}")
             if outcome.failing is not None:
-                return self._wrong(_told(outcome.failing, watchdog, self._text, self._given.file), outcome)
+                return self._wrong(self._told(outcome.failing, watchdog), outcome)
             watchdog.every = WHILE_TIMED
             report = self._timed(outcome)
             wrong = self._wrong_when_timed(report, patience)
         if wrong is not None:
-            wrong = _told(wrong, watchdog, self._text, self._given.file)
+            wrong = self._told(wrong, watchdog)
         report.judgement = self._judgement(outcome, wrong, checked=not report.interrupted)
         return report
 
@@ -163,6 +167,16 @@ class Judging:
             judgement=self._judgement(outcome, failing),
         )
 
+    def _told(self, failing: FailingCase, watchdog: Watchdog) -> FailingCase:
+        """The failing case with a reason for readers: a worker's end for its memory, and files without our folders."""
+        if watchdog.killed and "SIGKILL" in failing.reason:
+            limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
+            return replace(failing, reason=limit)
+        reason = in_their_lines(failing.reason, self._text, self._given.file)
+        hint = _OF_ORDER if failing.kind == "same-bits" else ""
+        told = for_an_author(reason, self._given.call, emulated=self._target.emulated)
+        return replace(failing, reason=told + hint)
+
     def _judgement(self, outcome: Outcome, failing: FailingCase | None, *, checked: bool = True) -> Judgement:
         source = self._given.file.read_text(encoding="utf-8", errors="replace")
         return Judgement(
@@ -199,13 +213,15 @@ def _status(failing: FailingCase) -> str:
     return status if status in FAILURES else "mismatch"
 
 
-def _told(failing: FailingCase, watchdog: Watchdog, text: KernelText, file: Path) -> FailingCase:
-    """The failing case with a reason for readers: a worker's end for its memory, and files without a folder of ours."""
-    if watchdog.killed and "SIGKILL" in failing.reason:
-        limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
-        return replace(failing, reason=limit)
-    hint = _OF_ORDER if failing.kind == "same-bits" else ""
-    return replace(failing, reason=in_their_lines(failing.reason, text, file) + hint)
+def for_an_author(reason: str, said: str | None, *, emulated: bool) -> str:
+    """What is wrong, and that it may be the call, where a result was not written, or something else was.
+
+    said: how the source is called, if a comment or an option says so.
+    emulated: whether its device is. A crash there looks like one of the compiler, which asks for a report.
+    """
+    crash = f"; the {'emulation' if emulated else 'device'}'s compiler crashed: the launch may not fit the kernel"
+    reason = _OF_COMPILERS_CRASH.sub(crash, reason)
+    return f"{reason}; or its call is not right: {said}" if said and _OF_CALL.search(reason) else reason
 
 
 def in_their_lines(reason: str, text: KernelText, file: Path) -> str:

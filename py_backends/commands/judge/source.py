@@ -38,6 +38,11 @@ class Given:
         """The suffix of sources of its kind."""
         return suffix_of(self.file)
 
+    @property
+    def call(self) -> str | None:
+        """How it is called, by the option or its comment; None where nothing says it."""
+        return self.said or call.said_in(self.file.read_text(encoding="utf-8", errors="replace"))
+
 
 def suffix_of(file: Path) -> str:
     """The suffix that sources like this file have here."""
