@@ -143,6 +143,36 @@ def test_zeros_may_be_written_as_any_number_is() -> None:
     assert call.parse("f(a, b, c=0.0f)", MATMUL).cleared == ("c",)
 
 
+def guards(kernel: str, said: str) -> list[str]:
+    """The conditions under which a wrapper does not call its function."""
+    wrapped = wrappers.in_opencl(call.parse(said, registry.problem(kernel)), "x.cl", "", registry.problem(kernel))
+    return re.findall(r"if \((\w+) == 0\) return;", wrapped)
+
+
+def test_what_host_code_would_not_launch_is_not_called_where_its_result_is_empty() -> None:
+    """A result that has elements has to be written all the same, such as a sum of nothing."""
+    assert guards("vecadd", "f(a, b, c, n), grid ceil(n / 256), block 256") == ["n"]
+    assert guards("vecadd", "f(a, b, c, n), grid 64, block 256") == []
+    assert guards("matmul", "f(a, b, c), grid ceil(n / 8) * m, block 8") == ["m", "n"]
+    assert guards("matmul", "f(a, b, c), grid ceil(n / 8) x k, block 8 x 1") == ["n"]
+    assert guards("matmul", "f(a, b, c), work items n + 1 x m, in groups of 8 x 8") == ["m"]
+    assert guards("dot", "f(a, b, c=0, n), grid ceil(n / 256), block 256") == []
+
+
+@OF_JUDGE
+@pytest.mark.cuda
+def test_a_kernel_without_a_guard_is_right_of_nothing(tmp_path: Path) -> None:
+    """Its last threads compute the last element again. Where there is none, nobody would launch it."""
+    text = """// py-backends: add(a, b, c, n), grid ceil(n / 256), block 256
+__global__ void add(const float* a, const float* b, float* c, int n) {
+  const int i = min((int)(blockIdx.x * blockDim.x + threadIdx.x), n - 1);
+  c[i] = a[i] + b[i];
+}
+"""
+    answer = judge(tmp_path, "x.cu", text, "--shape", "vecadd=1000", kernel="vecadd")
+    assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+
+
 KERNEL = "__global__ void k(float* a) { a[threadIdx.x] = 1; }\n"
 OF_THE_HOST = [
     "void randomize(float* x) { *x = rand() / 3.0f; }",

@@ -12,7 +12,7 @@ import numpy as np
 from py_backends import registry
 from py_backends.commands.judge.call import Call, declared, names, outside_comments
 from py_backends.commands.judge.host_code import of_device
-from py_backends.contract import Problem
+from py_backends.contract import Problem, WorkItems
 from py_backends.errors import WrongRequest
 from py_backends.number_formats import FORMATS, number_format
 
@@ -108,11 +108,28 @@ def _kernels(call: Call, problem: Problem, kernel: str, parameters: Sequence[str
     kernel: how the definition of one begins.
     at: the place of a work item in one dimension.
     """
+    empty = "".join(f"if ({size} == 0) return;\n  " for size in _sizes_of_nothing(call, problem))
     bodies = {f"clear_{name}": f"if ({at} < {_elements(problem, name)}) {name}[{at}] = 0;" for name in call.cleared} | {
-        problem.name: _called(call, problem)
+        problem.name: f"{empty}{_called(call, problem)}"
     }
     given = ", ".join(parameters)
     return "".join(f"{kernel} {name}({given}) {{\n  {body}\n}}\n" for name, body in bodies.items())
+
+
+def _sizes_of_nothing(call: Call, problem: Problem) -> list[str]:
+    """The sizes that make the grid empty, and all outputs too, where they are 0.
+
+    No host code launches an empty grid, which is an error. Here a launch has one group at least, as our own sources
+    need it. A kernel that expects an element for each work item would write to one that is not there.
+    """
+    places = problem.size_of_each_dimension()
+    if call.work_items is None or places is None:
+        return []
+    outputs = places[len(problem.inputs) :]
+    products = [count for count in WorkItems.parse(call.work_items).counts if "+" not in count]
+    launched = re.findall(r"\w+", " ".join(products))
+    every = enumerate(problem.dimensions)
+    return [name for at, name in every if name in launched and all(at in own for own in outputs)]
 
 
 def in_opencl(call: Call, file: str, text: str, problem: Problem) -> str:
