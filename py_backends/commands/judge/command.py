@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HELP = "judge one source file of anybody's: is it right, how fast is it, and how far from the ceiling?"
 DESCRIPTION = (
     "Takes a file as a further source of a kernel. It has this project's form, or a comment says how it is called: "
-    "// py-backends: sgemm(m, n, k, alpha=1, a, b, beta=0, c), grid ceil(m / 32) x ceil(n / 32), block 32 x 32. "
+    "// py-backends: sgemm(m, n, k, alpha=1, a, b, beta=0, c), grid ceil(n / 32) x ceil(m / 32), block 32 x 32. "
     "Tries it by the conformance suite, then times it beside lecture, tuned and libraries. "
     "Exits with 1 if it is wrong, and with 2 if it cannot be judged."
 )
