@@ -307,7 +307,7 @@ CRASH = "crashed: the worker was ended by SIGSEGV during 'run'"
 def test_what_a_wrong_call_may_do_shows_the_call(reason: str, hinted: bool) -> None:
     said = "f(a, b, c), grid 1, block 1"
     hint = f"; or its call is not right: {said}" if hinted else ""
-    assert for_an_author(reason, said, emulated=True) == reason + hint
+    assert for_an_author(reason, f"{said}\n", emulated=True) == reason + hint
     assert for_an_author(reason, None, emulated=True) == reason
 
 

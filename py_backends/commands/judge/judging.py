@@ -29,7 +29,7 @@ from py_backends.harness.summary import row_of
 from py_backends.results.report import FAILURES, FailingCase, Judgement, Report, Row
 from py_backends.results.spec import Sizes, Spec
 from py_backends.system import machine
-from py_backends.wording import listed
+from py_backends.wording import in_one_line, listed
 from py_backends.workers.probe import BackendTarget
 
 _OF_ORDER = "; a source that adds up in any order says so in a comment, `Order: any`"
@@ -221,7 +221,7 @@ def for_an_author(reason: str, said: str | None, *, emulated: bool) -> str:
     """
     crash = f"; the {'emulation' if emulated else 'device'}'s compiler crashed: the launch may not fit the kernel"
     reason = _OF_COMPILERS_CRASH.sub(crash, reason)
-    return f"{reason}; or its call is not right: {said}" if said and _OF_CALL.search(reason) else reason
+    return f"{reason}; or its call is not right: {in_one_line(said)}" if said and _OF_CALL.search(reason) else reason
 
 
 def in_their_lines(reason: str, text: KernelText, file: Path) -> str:
