@@ -234,8 +234,23 @@ def _axis(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
+def _register_running(function: np.ufunc) -> None:
+    """The largest, or smallest, so far: no end of an interval falls where an element rises."""
+
+    def running(a: Any, axis: int = 0) -> Bounded:
+        a = a.closed()
+        found = _by_ends(lambda values: function.accumulate(values, axis), _whole_error(a), a.facts.step, a.facts.least)
+        if a.overflow.any():
+            found.overflow = np.logical_or.accumulate(whole(a, "overflow"), axis)
+            found.error = _unbounded(found.error, found.overflow)
+        return found
+
+    rule(function, method="accumulate")(running)
+
+
 for _extreme, _sign in ((np.maximum, 1), (np.fmax, 1), (np.minimum, -1), (np.fmin, -1)):
     _register_extreme(_extreme, _sign)
+    _register_running(_extreme)
 _register_reduction(np.max, np.maximum, 1)
 _register_reduction(np.min, np.minimum, -1)
 
@@ -253,9 +268,9 @@ def _by_ends(function: Callable[[Array], Array], x: Bounded, step: float, least:
     value = function(x.value)
     error: Any = 0.0
     if x.error.any():
-        slack = x.error + 2.0**-51 * (np.abs(x.value) + x.error) * (x.error > 0)
-        ends = [np.abs(function(end) - value) for end in (x.value - slack, x.value + slack)]
-        error = np.maximum(*ends)
+        slack = np.where(x.error > 0, x.error + 2.0**-51 * (np.abs(x.value) + x.error), 0.0)
+        ends = [function(end) for end in (x.value - slack, x.value + slack)]
+        error = np.maximum(*(np.where(end == value, 0.0, np.abs(end - value)) for end in ends))
         error = np.where(np.isnan(error), np.inf, error)
     overflow = x.overflow
     return Bounded(

@@ -73,6 +73,8 @@ STEPS: tuple[tuple[int, Any], ...] = (
     (1, lambda x: (x * x).sum(axis=0, keepdims=True) - x),
     (1, lambda x: x - x.max(axis=1, keepdims=True)),
     (1, lambda x: np.cumsum(x, axis=1)),
+    (1, lambda x: np.maximum.accumulate(x, axis=1)),
+    (1, np.minimum.accumulate),
     (1, lambda x: np.add.reduceat(x, [0, 1, 2, 3])),
     (1, lambda x: np.add.reduceat(x, [0, 2])[:1] + x),
     (1, np.exp),

@@ -79,8 +79,10 @@ class Simulated(NDArrayOperatorsMixin):
         return Simulated(self.chance, [(function(np.broadcast_to(term, self.shape)), p) for term, p in self.terms])
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
-        if method != "__call__":
-            result: Any = {"reduce": summed, "reduceat": summed_parts}[method](*inputs, **options)
+        if method == "accumulate":  # of the larger or smaller one, which rounds nothing
+            result: Any = self.result(ufunc.accumulate(self.close(), *inputs[1:], **options))
+        elif method != "__call__":
+            result = {"reduce": summed, "reduceat": summed_parts}[method](*inputs, **options)
         else:
             result = self.called(ufunc, [self.lift(each) for each in inputs])
         if out:

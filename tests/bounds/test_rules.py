@@ -88,6 +88,8 @@ RULES = {
     "minimum": (np.minimum, (TWO, OTHER)),
     "max": (np.max, (spread([1.0, 1.25, -4], [0.5, 0.125, 2]),)),
     "min": (np.min, (spread([1.0, 1.25, -4], [0.5, 0.125, 2]),)),
+    "a running maximum": (np.maximum.accumulate, (spread([1.0, 1.25, -4, 0.75], [0.5, 0.125, 2, 1]),)),
+    "a running minimum": (np.minimum.accumulate, (spread([1.0, 1.25, -4, 0.75], [0.5, 0.125, 2, 5]),)),
     "clip": (lambda x: np.clip(x, -1, 2), (TWO,)),
     "sort": (np.sort, (spread([1.0, 1.25, -4], [0.5, 0.125, 6]),)),
     "median": (np.median, (spread([1.0, 1.25, -4], [0.5, 0.125, 6]),)),

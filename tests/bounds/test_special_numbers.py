@@ -36,6 +36,17 @@ def test_what_is_infinite_or_no_number_is_so_in_every_order() -> None:
     assert not passes(reference, np.inf, 3.0, np.nan)
 
 
+def test_a_running_maximum_behind_what_is_infinite_or_may_overflow() -> None:
+    x = np.float32([[-np.inf, 0.3, 0.7], [1.0, np.nan, 2.0]])
+    reference = bounded(lambda x: np.maximum.accumulate(x * 1.1, axis=1), x)
+    assert passes(reference, [-np.inf, 0.33, 0.77], [1.1, np.nan, np.nan])
+    assert not passes(reference, [-np.inf, 0.33, 0.34], [1.1, np.nan, np.nan])
+    assert not passes(reference, [-np.inf, 0.33, 0.77], [1.1, np.nan, 2.2])
+    most = np.finfo(np.float32).max
+    sums = bounded(lambda x: np.maximum.accumulate((x[:-1] + x[1:]) / 4), np.float32([1, 1, most, 1, 1]))
+    assert sums.overflow.tolist() == [False, True, True, True]
+
+
 def test_partial_sums_may_overflow() -> None:
     reference = bounded(lambda x: x.sum(axis=1), np.float32([[HUGE, HUGE, -HUGE, -HUGE, 1]]))
     assert passes(reference, np.nan)

@@ -167,6 +167,17 @@ def test_the_axis_of_a_reduction_is_that_of_numpy(name: str, axis: dict[str, Any
     assert check_output(np.asarray(function(x, **axis)), reference, "componentwise").reason is None
 
 
+@pytest.mark.parametrize("name", ["add", "maximum", "minimum", "fmax", "fmin"])
+@pytest.mark.parametrize("axis", [{}, {"axis": 2}, {"axis": -2}])
+def test_the_axis_of_what_runs_along_one_is_that_of_numpy(name: str, axis: dict[str, Any]) -> None:
+    """The largest so far is one of the elements, so it is exact."""
+    x = RANDOM.reshape(3, 8, 5)
+    accumulate = getattr(np, name).accumulate
+    reference = bounded(lambda x: accumulate(x, **axis), x)
+    assert check_output(accumulate(x, **axis), reference, "componentwise").reason is None
+    assert name == "add" or not reference.bound.any()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_a_narrower_format_rounds_once(dtype: Any) -> None:
     limits = ml_dtypes.finfo(dtype)
