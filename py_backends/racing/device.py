@@ -16,7 +16,7 @@ from py_backends.errors import WrongResult
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
 from py_backends.racing.folder import Race
-from py_backends.racing.form import arrays_of, in_words
+from py_backends.racing.form import arrays_of, in_words, remedy
 
 _OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """What libraries that are loaded later read."""
@@ -101,7 +101,7 @@ class Device(contract.Device):
         if self._pending is None:
             return
         (outputs, answer), self._pending = self._pending, None
-        arrays = arrays_of(answer)
+        arrays = arrays_of(answer, self._race.outputs)
         for output in outputs:
             output.answer = arrays
 
@@ -110,8 +110,8 @@ class Device(contract.Device):
             return
         answer, right = buffer.answer, self._race.outputs
         if [(each.shape, each.dtype) for each in answer] != [(form.shape, form.dtype) for form in right]:
-            judge = self._race.facts.judge
-            raise WrongResult(f"{self._name} returns {in_words(answer)}, and {judge} {in_words(right)}")
+            both = f"{self._name} returns {in_words(answer)}, and {self._race.facts.judge} {in_words(right)}"
+            raise WrongResult(both + remedy(answer, right))
         right[buffer.at].given(array)[...] = answer[buffer.at]
         if self._values is not None:
             before, self._values = self._values, None  # one look is enough, and takes long

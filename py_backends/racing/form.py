@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ _OF_SAME_BITS = {
     "uint32": "int32",
     "uint64": "int64",
 }
+
+_NUMBERS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+"""Those of Python, and the kinds of dtypes to which each goes without becoming another kind of number."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +101,50 @@ def _is_no_array(array: Array) -> bool:
     return array.dtype.hasobject and array.ndim == 0
 
 
-def arrays_of(answer: Any) -> tuple[Array, ...]:
-    """What a function gave, as NumPy's arrays: one, or those of a tuple. Work that it began has ended then."""
-    return tuple(map(_array, answer if isinstance(answer, tuple) else (answer,)))
+def arrays_of(answer: Any, forms: Sequence[Form] = ()) -> tuple[Array, ...]:
+    """What a function gave, as NumPy's arrays: one, or those of a tuple. Work that it began has ended then.
+
+    forms: of a right answer, if that is known. Numbers of Python take its dtypes where they can.
+    """
+    results = answer if isinstance(answer, tuple) else (answer,)
+    return tuple(_array(each, form) for each, form in zip_longest(results, forms[: len(results)]))
 
 
-def _array(result: Any) -> Array:
+def _array(result: Any, form: Form | None = None) -> Array:
     if hasattr(result, "__cuda_array_interface__"):  # which NumPy does not read by itself
         result = result.get() if hasattr(result, "get") else result.cpu()
-    array = np.asarray(result)
+    with np.errstate(over="ignore"):
+        array = np.asarray(result, _dtype_beside(form, result))
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _dtype_beside(form: Form | None, result: Any) -> np.dtype[Any] | None:
+    """That of a right answer for a number of Python, which has none of its own, if such a number goes there.
+
+    A compiled function may have had it: Numba gives a number of float32 back as one of Python.
+    """
+    if form is None or form.shape or type(result) not in _NUMBERS:
+        return None
+    kind = "f" if form.dtype.name in FORMATS and form.is_real else form.dtype.kind  # ml_dtypes has its own kind
+    if kind not in _NUMBERS[type(result)]:
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            np.asarray(result, form.dtype)
+    except OverflowError:
+        return None
+    return form.dtype
+
+
+def remedy(results: Sequence[Array], forms: Sequence[Form]) -> str:
+    """What to do about results of the right shapes in other dtypes, as the end of a sentence; else nothing.
+
+    The first such result stands for all.
+    """
+    if [each.shape for each in results] != [form.shape for form in forms] or any(map(_is_no_array, results)):
+        return ""
+    form = next(form for each, form in zip(results, forms, strict=True) if each.dtype != form.dtype)
+    name = form.dtype.name
+    if form.shape:
+        return f': .astype("{name}") at its end converts it'
+    return f": np.{name}(...) around it converts it"

@@ -10,7 +10,7 @@ import pytest
 
 from py_backends.errors import WrongRequest
 from py_backends.number_formats import FORMATS
-from py_backends.racing.form import Form, arrays_of
+from py_backends.racing.form import Form, arrays_of, remedy
 
 pytestmark = pytest.mark.stamped
 
@@ -73,3 +73,46 @@ class OnAGpu:
 
 def test_arrays_on_a_gpu_are_fetched() -> None:
     assert [each.tolist() for each in arrays_of((OnAGpu(), 1))] == [[1, 1], 1]
+
+
+TAKEN: list[tuple[Any, Any, Any]] = [
+    (2.5, np.float32, np.float32),
+    (2.5, ml_dtypes.bfloat16, ml_dtypes.bfloat16),
+    (2, np.float32, np.float32),
+    (2, np.uint8, np.uint8),
+    (True, np.bool_, np.bool_),
+    (2.5, np.complex64, np.complex64),
+    (1e300, np.float32, np.float32),
+    (300, np.uint8, np.int64),
+    (10**400, np.float64, object),
+    (2.5, np.int32, np.float64),
+    (1j, np.float64, np.complex128),
+    (2, np.bool_, np.int64),
+    (2, "M8[s]", np.int64),
+    (np.float64(2.5), np.float32, np.float64),
+    (np.array(2.5), np.float32, np.float64),
+]
+
+
+@pytest.mark.parametrize(("result", "beside", "taken"), TAKEN, ids=str)
+def test_a_number_of_python_takes_the_dtype_of_a_right_one_if_it_is_of_its_kind(
+    result: Any, beside: Any, taken: Any
+) -> None:
+    """One of NumPy has a dtype of its own. A function may return fewer results, or more."""
+    form = Form((), np.dtype(beside))
+    for answer, count in ((result, 1), ((result, 2.5), 2)):
+        found = arrays_of(answer, (form,))
+        assert len(found) == count
+        assert found[0].dtype == taken
+    assert arrays_of(result, (form, form))[0].dtype == taken
+    assert arrays_of(2.5, (Form((1,), np.dtype(np.float32)),))[0].dtype == np.float64
+
+
+def test_a_result_of_another_dtype_is_told_how_it_is_converted() -> None:
+    """Where that is what is wrong with it."""
+    several, one = Form((2,), np.dtype(np.float32)), Form((), np.dtype(np.float32))
+    given = np.zeros(2), np.zeros((), np.float32)
+    assert remedy(given, (several, one)) == ': .astype("float32") at its end converts it'
+    assert remedy((np.zeros(()),), (one,)) == ": np.float32(...) around it converts it"
+    assert remedy(given, (several,)) == remedy((np.zeros(3),), (several,)) == ""
+    assert remedy((np.array(None),), (one,)) == ""

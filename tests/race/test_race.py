@@ -108,7 +108,7 @@ WRONG = {
     "off_at_the_end": ("mismatch", "1 of 1000 elements are wrong, the first at [999]"),
     "in_float32": ("mismatch", "the first at ["),
     "too_short": ("mismatch", "returns float64 of shape (999,), and numpy float64 of shape (1000,)"),
-    "in_other_format": ("mismatch", "returns float32 of shape (1000,), and numpy float64"),
+    "in_other_format": ("mismatch", 'and numpy float64 of shape (1000,): .astype("float64") at its end'),
     "two_outputs": ("mismatch", "returns (float64 of shape (1000,), float64 of shape (1000,)), and numpy float64"),
     "nothing": ("mismatch", "returns a NoneType, and numpy float64"),
     "raises": ("error", "RuntimeError: no such luck"),
@@ -236,6 +236,24 @@ def test_a_function_that_numba_compiles() -> None:
     compiled = report.rows[-1].seconds
     assert compiled is not None
     assert compiled.first_launch is not None
+
+
+@OF_RACES
+@pytest.mark.numba_cpu
+def test_a_sum_that_numba_compiles_gives_a_number_of_python() -> None:
+    """It had a float32, of which Numba makes a float. One of NumPy in another format is a mismatch still."""
+    import numba
+
+    def loop(x: Any) -> Any:
+        total = np.float32(0)
+        for i in range(x.size):
+            total += x[i]
+        return total
+
+    named = {"numpy": np.sum, "numba": numba.njit(loop), "wide": lambda x: x.astype(float).sum()}
+    report = race(named, X.astype(np.float32) + 3, budget=1)
+    assert statuses(report) == {"numpy()": "ok", "numba()": "ok", "wide()": "mismatch"}
+    assert "np.float32(...) around it converts it" in (report.rows[2].reason or "")
 
 
 @OF_RACES
