@@ -34,8 +34,8 @@ class Reference:
         return float(np.median(self.bound[counted] / size[counted]))
 
 
-WIDE = 0.1
-"""A bound of which this is the width judges little."""
+WIDE, TOO_WIDE = 0.1, 1.0
+"""A bound of which the first is the width judges little. One that is wider than the second judges nothing: 0 passes."""
 
 
 def remark_of_width(width: float) -> str | None:

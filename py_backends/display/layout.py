@@ -130,6 +130,13 @@ def warning(report: Report) -> str | None:
     return " ".join(said) or None
 
 
+_TOO_WIDE = (
+    "times the values, in the median. Give the largest error, relative to the largest element of an output: "
+    "--tolerance X, in Python tolerance=X."
+)
+"""The end of a sentence on a bound that judges nothing."""
+
+
 def verdict(report: Report) -> tuple[str, bool]:
     """One sentence on the whole, and whether it is bad news."""
     counts = Counter(row.status for row in report.rows)
@@ -140,7 +147,13 @@ def verdict(report: Report) -> tuple[str, bool]:
         return f"No row ran.{end}", True
     if failed:
         kinds = ", ".join(f"{counts[status]} {status}" for status in sorted(FAILURES) if counts[status])
-        return f"{failed} of {count(ran, 'row')} that ran went wrong: {kinds}.{end}", True
+        others = " Of the others nobody knows whether they are right." if report.too_wide and ran > failed else ""
+        return f"{failed} of {count(ran, 'row')} that ran went wrong: {kinds}.{others}{end}", True
+    if report.too_wide:
+        they = (
+            "1 row ran: nobody knows whether it is" if ran == 1 else f"{ran} rows ran: nobody knows which of them are"
+        )
+        return f"{they} right, since the bound is {report.too_wide:.2g} {_TOO_WIDE}{end}", True
     emulated = f", {counts['emulated']} of them emulated" if counts["emulated"] else ""
     agree = f"1 row ran, and is {agreed}" if ran == 1 else f"{ran} rows ran{emulated}, and all are {agreed}"
     return f"{agree}.{end}", report.interrupted

@@ -17,6 +17,7 @@ from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
 from py_backends.racing.folder import Race
 from py_backends.racing.form import arrays_of, in_words, remedy
+from py_backends.reference import TOO_WIDE, remark_of_width
 
 _OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """What libraries that are loaded later read."""
@@ -61,7 +62,7 @@ class Device(contract.Device):
         self._race, self._name, self._threads = race, name, threads
         self._pending: tuple[list[Output], Any] | None = None
         self._values: bytes | None = None
-        self.note = race.note if name == race.facts.names[0] else None
+        self.note = _note(race.width or 0.0, first=name == race.facts.names[0])
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         import threadpoolctl  # here, since it sets a variable, and the harness knows this module too
@@ -121,6 +122,15 @@ class Device(contract.Device):
     def release(self, buffer: Buffer) -> None:
         if isinstance(buffer, Output):
             buffer.answer = ()
+
+
+def _note(width: float, *, first: bool) -> str | None:
+    """What is to be said of a bound of this width: of one that judges nothing in each row, else in the first one."""
+    if width > TOO_WIDE:
+        wide = f"the bound is {width:.2g} times the values, in the median"
+        return f"{wide}, so that nobody knows whether it is right: give a tolerance"
+    remark = remark_of_width(width) if first else None
+    return remark and f"{remark}, and a tolerance may judge more"
 
 
 def _moved(array: Array) -> list[Array]:

@@ -75,9 +75,9 @@ class Race:
         return self._read("outputs")  # type: ignore[no-any-return]
 
     @property
-    def note(self) -> str | None:
-        """What is to be said of the bound."""
-        return self._read("note")  # type: ignore[no-any-return]
+    def width(self) -> float | None:
+        """That of the widest bound, if bounds come by themselves."""
+        return self._read("width")  # type: ignore[no-any-return]
 
     def function(self, name: str) -> travel.Function:
         """A function, imported in this process."""
@@ -137,7 +137,7 @@ class Race:
         np.savez(self.path / "inputs.npz", **{str(at): each for at, each in enumerate(kept)})  # type: ignore[arg-type]  # no name is an option
         self._write("inputs", forms)
 
-    def write_answer(self, outputs: tuple[Form, ...], references: Sequence[Reference], note: str | None) -> None:
+    def write_answer(self, outputs: tuple[Form, ...], references: Sequence[Reference], width: float | None) -> None:
         """Write what a right function gives."""
         parts = {
             f"{part}{at}": array
@@ -147,7 +147,7 @@ class Race:
         }
         np.savez(self.path / "answer.npz", **parts)
         self._write("outputs", outputs)
-        self._write("note", note)
+        self._write("width", width)
 
     @contextmanager
     def known(self) -> Iterator[None]:

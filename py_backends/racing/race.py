@@ -21,7 +21,7 @@ from py_backends.harness.plan import Plan
 from py_backends.racing import folder, travel
 from py_backends.racing.folder import VARIANT, Facts, Race, backend_of
 from py_backends.racing.problem import format_of
-from py_backends.results.report import FUNCTIONS, Report
+from py_backends.results.report import BOUND_WIDTH, FUNCTIONS, Report
 from py_backends.results.spec import Spec
 from py_backends.system import machine
 from py_backends.wording import shown
@@ -180,7 +180,7 @@ def _run(place: Race, settings: dict[str, Any], patience: float, progress: Progr
 
     plan = Plan(list(map(backend_of, facts.names)), specs, runs=_RUNS, shorten=False, patience=patience)
     with place.known():
-        return run(plan, settings | {FUNCTIONS: list(facts.names)}, progress)
+        return run(plan, settings | {FUNCTIONS: list(facts.names), BOUND_WIDTH: place.width}, progress)
 
 
 def _named(functions: Any) -> dict[str, Callable[..., Any]]:

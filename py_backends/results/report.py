@@ -15,6 +15,7 @@ import numpy as np
 
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
+from py_backends.reference import TOO_WIDE
 from py_backends.results.grouping import grouped
 from py_backends.results.spec import Spec
 from py_backends.system.files import printable, read_text
@@ -387,8 +388,11 @@ class Row(ShownInNotebooks):
         return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement, tuple(self.stands_for))
 
 
-FUNCTIONS = "functions"
-"""The names of what a race compared, in its settings."""
+FUNCTIONS, BOUND_WIDTH = "functions", "bound_width"
+"""In the settings of a race: the names of what it compared, and the width of the widest bound (`Reference.width`).
+
+The width is None where none came by itself: all is whole numbers, or there is a tolerance.
+"""
 
 
 @dataclass(frozen=True)
@@ -438,7 +442,7 @@ class Judgement:
 
 @dataclass
 class Report(ShownInNotebooks):
-    """A whole comparison. The `settings` of a race have its `FUNCTIONS`."""
+    """A whole comparison. The `settings` of a race have its `FUNCTIONS` and its `BOUND_WIDTH`."""
 
     created: str
     package_version: str
@@ -457,14 +461,25 @@ class Report(ShownInNotebooks):
     interrupted: bool = False
 
     def exit_code(self) -> int:
-        """0 if every row that ran agrees, 1 if one failed, 130 after an interruption. 1 without a row or prediction."""
+        """0 if every row that ran agrees, 1 if one failed, 130 after an interruption. 1 without a row or prediction.
+
+        2 if no row of a race failed, and its bound judges nothing.
+        """
         if self.interrupted:
             return 130
         statuses = [row.status for row in self.rows]
         failed = any(status in FAILURES for status in statuses)
         if self.judgement is not None:
             return int(not self.judgement.right)
-        return int(failed or not (self.predictions or any(status in RAN for status in statuses)))
+        if failed or not (self.predictions or any(status in RAN for status in statuses)):
+            return 1
+        return 2 if self.too_wide else 0
+
+    @property
+    def too_wide(self) -> float | None:
+        """The width of a race's bound, if that is wider than the values: what lies within may be right or wrong."""
+        width = self.settings.get(BOUND_WIDTH)
+        return width if isinstance(width, float) and width > TOO_WIDE else None
 
     @property
     def mostly_disturbed(self) -> bool:

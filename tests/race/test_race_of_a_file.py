@@ -63,6 +63,34 @@ def test_its_reference_judges_all(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout.count("mismatch: 10 of 10")) == (1, 2)
 
 
+@after_a_change("py_backends/racing", "py_backends/reference.py")
+def test_a_bound_that_is_wider_than_the_values_calls_nothing_right(tmp_path: Path) -> None:
+    """Zero is within the bound of such a sum. A tolerance takes its place, and one of two functions is wrong."""
+    text = """
+import numpy as np
+
+def inputs(size=100_000):
+    return np.random.default_rng(3).standard_normal(size).astype(np.float32)
+
+def total(x):
+    return x.sum()
+
+def nothing(x):
+    return np.float32(0)
+"""
+    file = made(tmp_path, {"sums.py": text}) / "sums.py"
+    run = run_here("race", file, "--budget", "0.5", "--json", tmp_path / "r.json")
+    assert (run.returncode, run.stderr) == (2, "")
+    assert "all are right" not in run.stdout
+    assert "--tolerance X, in Python tolerance=X" in " ".join(run.stdout.split())
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["settings"]["bound_width"] > 1
+    assert all("nobody knows whether it is right" in row["note"] for row in report["rows"])
+    assert [row["status"] for row in report["rows"]] == ["ok", "ok"]
+    run = run_here("race", file, "--budget", "0.5", "--tolerance", "1e-3")
+    assert (run.returncode, run.stdout.count("mismatch: ")) == (1, 1)
+
+
 FAULTS = {
     "no such file": (None, (), "is no file of Python"),
     "no function": (

@@ -13,7 +13,7 @@ from rich.text import Text
 from py_backends.commands import _notebook
 from py_backends.commands.compare.table import print_report
 from py_backends.display import comparison, console, layout, remarks
-from py_backends.results.report import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
+from py_backends.results.report import BOUND_WIDTH, Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
 from py_backends.results.roofline import UNCERTAIN
 
 ASKED, SMALLER = {"m": 521, "n": 509, "k": 499}, {"m": 261, "n": 255, "k": 249}
@@ -75,6 +75,22 @@ def test_what_makes_all_times_worse_is_said_first() -> None:
     assert (layout.warning(report) or "").startswith("This process may use the time of 0.5 CPUs: ")
     report.machine, report.rounds = {"state": {"begin": {"quota": 2.0}}}, Rounds(3, 3, {})
     assert layout.warning(report) is None
+
+
+def test_a_race_whose_bound_is_wider_than_the_values_calls_nothing_right() -> None:
+    """What is outside such a bound is wrong all the same."""
+    report = report_of(row("numpy"), row("cpp"))
+    for width, text, code in ((6.4, "2 rows ran: nobody knows", 2), (1.0, "2 rows ran, and all are right.", 0)):
+        report.settings = {BOUND_WIDTH: width}
+        assert layout.verdict(report)[0].startswith(text)
+        assert report.exit_code() == code
+    report.settings = {BOUND_WIDTH: 6.4}
+    report.rows[0].status = "mismatch"
+    said = "1 of 2 rows that ran went wrong: 1 mismatch. Of the others nobody knows whether they are right."
+    assert layout.verdict(report) == (said, True)
+    assert report.exit_code() == 1
+    report.interrupted = True
+    assert report.exit_code() == 130
 
 
 def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
