@@ -237,6 +237,13 @@ class Device(ABC):
         """The most bytes a second that a copy within its memory reads and writes, measured now; None as for `peak`."""
         return None
 
+    def remark(self, launch: Launch, sizes: Sequence[Any], arrays: Sequence[Array]) -> str | None:
+        """A further sentence for readers of a row, once all of its samples are taken; None where there is none.
+
+        arrays: of the row's case, inputs and then outputs. It may launch the kernel on others of the same shapes.
+        """
+        return None
+
     @abstractmethod
     def download(self, buffer: Buffer, array: Array) -> None:
         """Copy a buffer's elements back to the array that it was made for; complete when it returns.

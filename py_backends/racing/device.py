@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.errors import WrongResult
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
+from py_backends.racing import kept
 from py_backends.racing.folder import Race
 from py_backends.racing.form import arrays_of, in_words, remedy
 from py_backends.reference import TOO_WIDE, remark_of_width
@@ -62,13 +63,14 @@ class Device(contract.Device):
         self._race, self._name, self._threads = race, name, threads
         self._pending: tuple[list[Output], Any] | None = None
         self._values: bytes | None = None
+        self._function: Callable[..., Any]
         self.note = _note(race.width or 0.0, first=name == race.facts.names[0])
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         import threadpoolctl  # here, since it sets a variable, and the harness knows this module too
 
         os.environ.update(dict.fromkeys(_OF_THREADS, str(self._threads)))
-        function = self._race.function(self._name)
+        function = self._function = self._race.function(self._name)
         threadpoolctl.threadpool_limits(self._threads)  # of those that are loaded
         takes, race = len(self._race.inputs), self._race
         self._values = race.packed_values()
@@ -118,6 +120,15 @@ class Device(contract.Device):
             before, self._values = self._values, None  # one look is enough, and takes long
             if self._race.packed_values() != before:
                 raise WrongResult(f"{self._name} changes an input that is no array")
+
+    def remark(self, launch: Launch, sizes: Sequence[Any], arrays: Sequence[Array]) -> str | None:
+        race, function = self._race, self._function
+        own = [self.place_one(launch, sizes, at, arrays[at], filled=True) for at in range(len(race.inputs))]
+
+        def call(given: Sequence[Array]) -> tuple[Array, ...]:
+            return arrays_of(function(*race.arguments(given)))
+
+        return kept.remark(self._name, call, own, race.inputs, race.references)
 
     def release(self, buffer: Buffer) -> None:
         if isinstance(buffer, Output):

@@ -108,6 +108,11 @@ class Runner:
         wrong: str | None = self._ask(worker, "run", **_arguments(text, case))["wrong"]
         return wrong
 
+    def remark(self, text: KernelText, case: Arena) -> str | None:
+        """What its device has to say of a kernel whose samples are all taken, or None: see `Device.remark`."""
+        remark: str | None = self._ask(self._ready(text, case), "remark", **_arguments(text, case))["remark"]
+        return remark
+
     def compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
         """Compile a kernel, only once, and launch nothing. Raises WorkerFailed if that fails."""
         worker, key = self._open(), _key(text, dtype)

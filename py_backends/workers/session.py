@@ -140,6 +140,11 @@ class Session:
         (launched,) = self._launches_on(case, 1)
         return {"seconds": launched.clock, "placing": placing}
 
+    def remark(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
+        """What a device has to say of a kernel at the end."""
+        case = self._placed(**placed)
+        return {"remark": self._device.remark(case.launch, case.sizes, case.arrays())}
+
     def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
         """The device's ceiling: FLOP/s in a dtype, or bytes a second if the dtype is None."""
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}

@@ -142,7 +142,10 @@ class MadeUpRunner:
 
     asked: the warm-up and repetitions of each sample.
     calls: the whole calls of each sample.
+    told: what its device says at the end, or how it fails then.
     """
+
+    told: str | WorkerFailed | None = None
 
     def __init__(self, seconds: Sequence[float], drain: Sequence[float] = (0.0,), *, cold: bool = False) -> None:
         self._seconds, self._drain, self.cold = list(seconds), list(drain), cold
@@ -154,6 +157,11 @@ class MadeUpRunner:
         self.calls.append(calls)
         seconds, drain = (each.pop(0) if len(each) > 1 else each[0] for each in (self._seconds, self._drain))
         return Sample(upload=0.0, kernel=seconds, download=0.0, end_to_end=seconds, drain=drain)
+
+    def remark(self, _text: KernelText, _case: Case) -> str | None:
+        if isinstance(self.told, WorkerFailed):
+            raise self.told
+        return self.told
 
 
 class RightCase:
@@ -223,6 +231,27 @@ class TestSettling:
         assert runner.asked == [(1, 0)] * 3 + [(3, 20)] * few
         assert row.repetitions == (10_000 if right else 20)
         assert row.status == ("ok" if right else "impossible")
+
+
+@pytest.mark.parametrize(
+    ("told", "notes"),
+    [(None, []), ("so it is", ["so it is"]), (WorkerFailed("crashed", "signal 11"), [])],
+    ids=["nothing", "a sentence", "a crash"],
+)
+def test_the_last_word_of_a_device_is_a_note(told: Any, notes: list[str]) -> None:
+    """It may try the kernel on inputs of its own, and one that ends its process on these is right all the same."""
+    row = timed(MadeUpRunner([0.004]))
+    row.case, row.runner.told = cast(Case, RightCase()), told  # type: ignore[attr-defined]  # made up
+    row.check_timed()
+    assert (row.status, row.notes) == ("ok", notes)
+
+
+def test_a_wrong_result_that_a_device_finds_at_the_end_counts() -> None:
+    row = timed(MadeUpRunner([0.004]))
+    row.case = cast(Case, RightCase())
+    row.runner.told = WorkerFailed("mismatch", "an earlier result")  # type: ignore[attr-defined]  # made up
+    with pytest.raises(WorkerFailed, match="an earlier result"):
+        row.check_timed()
 
 
 class TestOneRound:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,32 @@ def ones(x: Array) -> Array:
 
 def twos(x: Array) -> Array:
     return np.full(len(x), 2.0)
+
+
+_BY_CONTENT: dict[bytes, Array] = {}
+_BY_ADDRESS: dict[int, Array] = {}
+
+
+def slow_cumsum(x: Array) -> Array:
+    time.sleep(0.002)
+    return np.cumsum(x)
+
+
+def kept_by_content(x: Array) -> Array:
+    key = x.tobytes()
+    if key not in _BY_CONTENT:
+        _BY_CONTENT[key] = slow_cumsum(x)
+    return _BY_CONTENT[key]
+
+
+def kept_by_address(x: Array) -> Array:
+    key = x.ctypes.data
+    if key not in _BY_ADDRESS:
+        _BY_ADDRESS[key] = slow_cumsum(x)
+    return _BY_ADDRESS[key]
+
+
+def ends_on_others(own: Array, x: Array) -> Array:
+    if x.tobytes() != own.tobytes():
+        os._exit(3)
+    return np.cumsum(x)

@@ -1,0 +1,176 @@
+"""Whether a function keeps results: it is called on inputs that differ from the timed ones in one element of each.
+
+A race calls a function many times on the same inputs. Results that are kept for these make it look fast, and those that
+are kept for an address are wrong as soon as other numbers lie there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from py_backends.contract import Array, Reference
+from py_backends.errors import WrongResult
+from py_backends.racing.form import Form
+from py_backends.system.bits import page_aligned_copy
+
+Call = Callable[[Sequence[Array]], tuple[Array, ...]]
+_CHANGES, _MOST_QUICK, _ENOUGH = 7, 1, 3
+"""All changed inputs but one have to show that results are kept: on a busy machine, any call may take long. An honest
+function is let go by the second one. A wrong result is enough in three of them."""
+_FACTOR, _LEAST = 5.0, 20e-6
+"""How many times as long a call on others takes, at least, and how many seconds longer: memory that is new to the
+caches explains less."""
+_LONGEST, _MOST_BYTES = 0.1, 1 << 28
+"""Seconds of a call, and bytes of inputs, above which nobody looks: what is kept is fast."""
+_APART = 4
+"""Bounds by which two right results may differ: twice one, which may have grown with what was changed."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Arrays as a function gets them, which it cannot write to, and the memory in which we can."""
+
+    memory: list[Array]
+    given: list[Array]
+
+    @classmethod
+    def like(cls, arrays: Sequence[Array], forms: Sequence[Form]) -> Inputs:
+        """The same numbers elsewhere, placed as those that are timed."""
+        copies = (page_aligned_copy(form.kept(each).reshape(-1)) for form, each in zip(forms, arrays, strict=True))
+        memory = [form.given(copy) for form, copy in zip(forms, copies, strict=True)]
+        given = [each.view() for each in memory]
+        for each in given:
+            each.flags.writeable = False
+        return cls(memory, given)
+
+    def change(self, places: Sequence[int | None]) -> None:
+        """Let one element of each array be as the next one: of sorted numbers, or of indices, it is a valid one."""
+        for array, place in zip(self.memory, places, strict=True):
+            if place is not None:
+                flat = array.reshape(-1)
+                flat[place] = flat[place + 1]
+
+
+def remark(
+    name: str, call: Call, own: Sequence[Array], forms: Sequence[Form], references: Callable[[], Sequence[Reference]]
+) -> str | None:
+    """What to tell of a function that is far faster on the inputs of its race than on others; else None.
+
+    own: those inputs, where it was timed. forms: theirs. references: gives what is right there.
+
+    Raises WrongResult for one that gives a result of numbers which lay there before. A function that fails on other
+    inputs may ask for more of them than we know, so it is not judged.
+    """
+    candidates = [np.flatnonzero(flat[1:] != flat[:-1]) for flat in (each.reshape(-1) for each in own)]
+    if sum(each.nbytes for each in own) > _MOST_BYTES or not any(each.size for each in candidates):
+        return None
+    try:
+        found = _kept(partial(_called, call), own, forms, candidates, references)
+    except _Failed:
+        return None
+    if found == _STALE:
+        raise WrongResult(f"{name} gives an earlier result where other numbers lie at the same addresses")
+    return found
+
+
+_STALE = "stale"
+
+
+class _Failed(Exception):
+    """The function did."""
+
+
+def _called(call: Call, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    try:
+        return call(inputs)
+    except Exception as error:
+        raise _Failed from error
+
+
+def _kept(
+    call: Call,
+    own: Sequence[Array],
+    forms: Sequence[Form],
+    candidates: Sequence[Array],
+    references: Callable[[], Sequence[Reference]],
+) -> str | None:
+    """The remark, or that results are stale. Calls on the own inputs and on others take turns."""
+    if min(_timed(call, own)[0] for _ in range(2)) > _LONGEST:
+        return None
+    usual, others, alive = [_timed(call, own)[0]], list[float](), list[Inputs]()
+    quick, stale, may_be_stale = 0, 0, True
+    for number in range(1, _CHANGES + 1):
+        places = [int(random.choice(each)) if each.size else None for each in candidates]
+        other, same_place = Inputs.like(own, forms), Inputs.like(own, forms)
+        alive += [other, same_place]  # so that no address comes twice
+        other.change(places)
+        call(own)  # so that code, and memory for results, is in the caches
+        seconds, right = _timed(call, other.given)
+        others.append(seconds)
+        usual.append(_timed(call, own)[0])
+        quick += not _far_longer(seconds, max(usual[-2:]))
+        if may_be_stale:
+            before, after = _before_and_after(call, same_place, places)
+            may_be_stale = _same(before, after)
+            stale += may_be_stale and _apart(after, right, references())
+        if stale == _ENOUGH:
+            return _STALE
+        if quick > _MOST_QUICK and not (may_be_stale and number < _ENOUGH):
+            return None
+    factor = median(others) / max(median(usual), 1e-9)
+    return f"its calls on the same inputs are {factor:,.0f} times as fast as one on others: it may keep results"
+
+
+def _far_longer(seconds: float, usual: float) -> bool:
+    return seconds > _FACTOR * usual and seconds > usual + _LEAST
+
+
+def _before_and_after(call: Call, inputs: Inputs, places: Sequence[int | None]) -> tuple[tuple[Array, ...], ...]:
+    """What a function gives before these inputs change where they lie, and after."""
+    before = _copied(call(inputs.given))
+    inputs.change(places)
+    return before, _copied(call(inputs.given))
+
+
+def _timed(call: Call, inputs: Sequence[Array]) -> tuple[float, tuple[Array, ...]]:
+    begin = perf_counter()
+    results = call(inputs)
+    return perf_counter() - begin, _copied(results)
+
+
+def _copied(results: Sequence[Array]) -> tuple[Array, ...]:
+    """A function may give the same memory again."""
+    return tuple(map(np.array, results))
+
+
+def _same(some: Sequence[Array], others: Sequence[Array]) -> bool:
+    """Whether two calls gave the same bits."""
+    return [(each.shape, each.tobytes()) for each in some] == [(each.shape, each.tobytes()) for each in others]
+
+
+def _apart(some: Sequence[Array], others: Sequence[Array], references: Sequence[Reference]) -> bool:
+    """Whether two results of the same numbers differ by more than any order of sums explains."""
+    return any(map(_one_apart, some, others, references))
+
+
+def _one_apart(some: Array, other: Array, reference: Reference) -> bool:
+    if some.shape != other.shape:
+        return True
+    if reference.bound is None:
+        return some.tobytes() != other.tobytes()
+    parts = [each.reshape(-1) for each in (some, other)]
+    if some.dtype.kind == "c":  # two numbers each
+        parts = [each.view(each.real.dtype) for each in parts]
+    bound = np.where(np.isfinite(reference.value), reference.bound, np.inf).reshape(-1)
+    if reference.overflow is not None:
+        bound = np.where(reference.overflow.reshape(-1), np.inf, bound)
+    with np.errstate(all="ignore"):
+        distance = np.abs(parts[0].astype(np.float64) - parts[1].astype(np.float64))
+        return bool((distance > _APART * bound).any())
