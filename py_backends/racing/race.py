@@ -68,7 +68,8 @@ def race(
     tolerance: the largest error, relative to the largest element of an output. None: the bound that holds for any order
         of the sums of the right function in plain NumPy (`py_backends.bounds`).
     threads: of libraries that can be told. None: all logical CPUs.
-    budget: seconds for the whole race.
+    budget: seconds to load, check and time the functions. The right answer, the fewest rounds, which are 3, and the
+        last check come on top.
     patience: seconds without an answer after which a function counts as hung. Its first call may compile.
     progress: receives what is running.
     command: the command line, for the record.

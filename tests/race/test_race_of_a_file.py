@@ -55,6 +55,12 @@ def test_it_prints_a_table_and_writes_results(tmp_path: Path) -> None:
     assert "was a race" in resumed.stderr
 
 
+@pytest.mark.parametrize("command", ["race", "judge"])
+def test_the_help_says_what_comes_on_top_of_a_budget(command: str) -> None:
+    said = " ".join(run_here(command, "--help").stdout.split())
+    assert "the fewest rounds and the last check come on top" in said
+
+
 @after_a_change("py_backends/racing", "py_backends/commands/race")
 def test_its_reference_judges_all(tmp_path: Path) -> None:
     """A reference that fails ends the race. Of a wrong function the exit code is that of a comparison."""

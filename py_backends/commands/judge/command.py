@@ -38,7 +38,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     own = {"shape": "the kernel's own", "dtype": _EVERY, "seed": _ANY_SEED}
     _options.add(parser, "dtype", "shape", "threads", "seed", "json", **own)
     parser.set_defaults(seed=None)
-    help_of = "time for the comparison, which follows the suite (default: %(default)g)"
+    help_of = (
+        "time for the comparison; the suite before it, the fewest rounds and the last check come on top "
+        "(default: %(default)g)"
+    )
     parser.add_argument("--budget", metavar="SECONDS", type=seconds, default=20.0, help=help_of)
     help_of = "a case without an answer after this time counts as hung (default: %(default)g)"
     parser.add_argument("--patience", metavar="SECONDS", type=seconds, default=30.0, help=help_of)

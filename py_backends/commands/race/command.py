@@ -26,7 +26,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tolerance", type=_tolerance, metavar="X", help=relative)
     hung = "time without an answer after which a function counts as hung (default: %(default)g)"
     parser.add_argument("--patience", type=seconds, metavar="SECONDS", default=30.0, help=hung)
-    _options.add(parser, "threads", "budget", *_options.RESULT_FILES, budget=6.0)
+    spent = (
+        "time to load, check and time the functions; the right answer, the fewest rounds and the last check come on "
+        "top (default: %(default)g)"
+    )
+    parser.add_argument("--budget", type=seconds, metavar="SECONDS", default=6.0, help=spent)
+    _options.add(parser, "threads", *_options.RESULT_FILES)
 
 
 def run(options: argparse.Namespace) -> int:
