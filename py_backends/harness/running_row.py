@@ -152,18 +152,8 @@ class RunningRow:
         self._check_output()
         self.checked_again = True
         if self.status == "ok" and self._waits(list(self.samples.values())) and self.spec.statement is None:
-            self._take_remark()
-
-    def _take_remark(self) -> None:
-        """What its device has to say at the end. On inputs of its own it may fail, which is no fault of the row."""
-        try:
             remark = self.runner.remark(self._text, self.case)
-        except WorkerFailed as failed:
-            if failed.status == "mismatch":
-                raise
-            return
-        if remark:
-            self.notes.append(remark)
+            self.notes += [remark] if remark else []
 
     def _check_output(self, wrong: str | None = None) -> None:
         """Judge the output. `wrong`: another fault of the run, if any."""

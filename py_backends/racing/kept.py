@@ -27,7 +27,7 @@ function is let go by the second one. A wrong result is enough in three of them.
 _FACTOR, _LEAST = 5.0, 20e-6
 """How many times as long a call on others takes, at least, and how many seconds longer: memory that is new to the
 caches explains less."""
-_LONGEST, _MOST_BYTES = 0.1, 1 << 28
+_LONGEST, _MOST_BYTES = 0.05, 1 << 28
 """Seconds of a call, and bytes of inputs, above which nobody looks: what is kept is fast."""
 _APART = 4
 """Bounds by which two right results may differ: twice one, which may have grown with what was changed."""

@@ -109,8 +109,18 @@ class Runner:
         return wrong
 
     def remark(self, text: KernelText, case: Arena) -> str | None:
-        """What its device has to say of a kernel whose samples are all taken, or None: see `Device.remark`."""
-        remark: str | None = self._ask(self._ready(text, case), "remark", **_arguments(text, case))["remark"]
+        """What its device has to say of a kernel whose samples are all taken, or None: see `Device.remark`.
+
+        Raises WorkerFailed for a wrong result. On inputs of the device's own, all other failures are no fault.
+        """
+        ended = len(self.ended)
+        try:
+            remark: str | None = self._ask(self._ready(text, case), "remark", **_arguments(text, case))["remark"]
+        except WorkerFailed as failed:
+            if failed.status == "mismatch":
+                raise
+            del self.ended[ended:]
+            return None
         return remark
 
     def compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:

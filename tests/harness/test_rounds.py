@@ -233,17 +233,12 @@ class TestSettling:
         assert row.status == ("ok" if right else "impossible")
 
 
-@pytest.mark.parametrize(
-    ("told", "notes"),
-    [(None, []), ("so it is", ["so it is"]), (WorkerFailed("crashed", "signal 11"), [])],
-    ids=["nothing", "a sentence", "a crash"],
-)
-def test_the_last_word_of_a_device_is_a_note(told: Any, notes: list[str]) -> None:
-    """It may try the kernel on inputs of its own, and one that ends its process on these is right all the same."""
+@pytest.mark.parametrize("told", [None, "so it is"])
+def test_the_last_word_of_a_device_is_a_note(told: str | None) -> None:
     row = timed(MadeUpRunner([0.004]))
     row.case, row.runner.told = cast(Case, RightCase()), told  # type: ignore[attr-defined]  # made up
     row.check_timed()
-    assert (row.status, row.notes) == ("ok", notes)
+    assert (row.status, row.notes) == ("ok", [told] if told else [])
 
 
 def test_a_wrong_result_that_a_device_finds_at_the_end_counts() -> None:

@@ -168,3 +168,4 @@ def test_a_race_says_who_keeps_results() -> None:
 def test_who_ends_its_process_on_other_inputs_keeps_its_row() -> None:
     report = pb.race({"numpy": np.cumsum, "mine": partial(functions.ends_on_others, X)}, X, budget=0.5)
     assert [row.status for row in report.rows] == ["ok", "ok"]
+    assert not any("worker ended" in (row.note or "") for row in report.rows)
