@@ -109,7 +109,7 @@ def test_little_is_called_for_who_computes_each_time(monkeypatch: pytest.MonkeyP
 
     def counts(x: Array, y: Array) -> Array:
         counted.append(1)
-        time.sleep(0.001)
+        time.sleep(PAUSE)  # so long that a busy machine does not make five of it
         return x + y
 
     remark(counts)
