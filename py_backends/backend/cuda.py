@@ -67,11 +67,14 @@ class Gpu(_cupy.Gpu):
 def with_includes(text: KernelText) -> str:
     """A source together with the files that it includes, for a compiler without an include path.
 
-    Those files include no others. Errors name the file and line that they are in.
+    Those files include no others. Errors name the file and line that they are in. A line whose file is missing stays,
+    and the compiler says so.
     """
 
     def included(line: re.Match[str]) -> str:
         file = text.path.parent / line[1]
+        if not file.is_file():
+            return line[0]
         number = line.string[: line.end()].count("\n") + 1
         return f'#line 1 "{file.name}"\n{file.read_text(encoding="utf-8")}\n#line {number + 1} "{text.path.name}"'
 

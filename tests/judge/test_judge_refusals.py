@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,8 @@ from written_files import made
 
 from py_backends import registry
 from py_backends.commands.judge import call, nvrtc, proposal, source
+from py_backends.commands.judge.host_code import of_device, with_device_headers, without_quotes
 from py_backends.commands.judge.judging import in_their_lines
-from py_backends.commands.judge.wrappers import of_device
 from py_backends.conformance.at_hand import has_device
 from py_backends.contract import KernelText, Target
 from py_backends.errors import WrongRequest
@@ -243,11 +245,14 @@ class TestCudaThatIsNotEmulated:
         assert "cannot be checked on emulated: it is valid CUDA" in said
         assert "mine.cu:3:10: error: use of undeclared identifier '__saturatef'" in said
 
-    def test_is_not_wrong_for_a_header_that_is_not_here(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("header", ["<cuda_fp16.h>", '"cuda_fp16.h"'])
+    def test_is_not_wrong_for_a_header_of_cudas(self, header: str, tmp_path: Path) -> None:
+        """What its compiler says is known where that header is, and else what to install."""
         file = tmp_path / "mine.cu"
-        block = "cooperative_groups::this_thread_block().sync();"
-        file.write_text(f"{BEYOND_THE_EMULATION.replace('c[0] =', block)}#include <cooperative_groups.h>\n")
-        assert "it includes <cooperative_groups.h>" in refused("dot", file)
+        half = BEYOND_THE_EMULATION.replace("__saturatef(a[0])", "__half2float(__float2half(a[0]))")
+        file.write_text(f"#include {header}\n{half}")
+        said = refused("dot", file)
+        assert "it is valid CUDA" in said or "it includes <cuda_fp16.h>" in said
 
     def test_is_wrong_where_its_own_compiler_refuses_it(self, tmp_path: Path) -> None:
         """The place of the error is that in the file."""
@@ -255,15 +260,87 @@ class TestCudaThatIsNotEmulated:
         assert (answer.code, answer.failing["kind"]) == (1, "prepare"), answer.run
         assert "mine.cu:3:10: error: use of undeclared identifier 'Q'" in answer.failing["reason"]
 
+    def test_is_wrong_where_a_header_of_its_author_is_missing(self, tmp_path: Path) -> None:
+        answer = judge(tmp_path, "mine.cu", f'#include "tile.cuh"\n{BEYOND_THE_EMULATION}', kernel="dot")
+        assert (answer.code, answer.failing["kind"]) == (1, "prepare"), answer.run
+        assert "mine.cu:1:10: fatal error: 'tile.cuh' file not found" in answer.failing["reason"]
+
+    def test_has_errors_for_a_missing_header_that_are_none_of_its_own(self, tmp_path: Path) -> None:
+        text = BEYOND_THE_EMULATION.replace("__saturatef(a[0])", "__half2float(Q)")
+        answer = judge(tmp_path, "mine.cu", f"#include <cuda_fp16.h>\n{text}", kernel="dot")
+        if answer.code == 1:  # else the header is missing, and nobody knows
+            assert 'mine.cu(4): error: identifier "Q" is undefined' in answer.failing["reason"]
+
+
+HALF = "#include <cuda_fp16.h>\n__global__ void dot(float* c) { c[0] = __half2float(__float2half(1)); }\n"
+
+
+class TestCudasOwnCompiler:
+    """It has no headers but those that are installed."""
+
+    @pytest.fixture
+    def ends(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], int]:
+        pytest.importorskip("cuda.bindings.nvrtc")
+
+        def ends(source: str) -> int:
+            monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(source.encode())))
+            return nvrtc.main(str(tmp_path))
+
+        return ends
+
+    def test_finds_them(self, ends: Callable[[str], int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "cuda_fp16.h").write_text("float __half2float(float); float __float2half(float);\n")
+        monkeypatch.setattr(nvrtc, "_include_folders", lambda: [str(tmp_path)])
+        assert ends(HALF) == nvrtc._COMPILES
+        assert ends(HALF.replace("(1)", "(Q)")) == nvrtc._DOES_NOT
+
+    def test_knows_nothing_without_them(self, ends: Callable[[str], int], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(nvrtc, "_include_folders", list)
+        assert ends(HALF) == nvrtc._LACKS_HEADERS
+        assert ends(HALF.replace("cuda_fp16.h", "tile.cuh")) == nvrtc._DOES_NOT
+
+
+@pytest.mark.parametrize(
+    ("code", "emulated", "told"),
+    [
+        (nvrtc._COMPILES, True, "valid CUDA"),
+        (nvrtc._COMPILES, False, "it includes <cuda_fp16.h>"),
+        (nvrtc._LACKS_HEADERS, True, "cuda-toolkit"),
+        (nvrtc._IS_NOT_THERE, True, "nvrtc"),
+        (nvrtc._DOES_NOT, True, None),
+        (nvrtc._DOES_NOT, False, None),
+    ],
+)
+def test_what_needs_a_header_of_cudas_says_what_to_do(
+    code: int, emulated: bool, told: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines are left out for the emulation, also in a file that the source includes."""
+    monkeypatch.setattr(nvrtc, "_asked", lambda *_: (code, ""))
+    for named, text in {"left_out": of_device(HALF), "in_a_header": '#include "own.cuh"\n'}.items():
+        path = made(tmp_path / named, {"cuda.cu": text, "own.cuh": HALF}) / "cuda.cu"
+        source = KernelText(registry.problem("dot"), "judged", "cuda", path, None)
+        said = nvrtc.beyond(source, Target("here", emulated=emulated), "float32", 9.0)
+        assert said is None if told is None else told in (said or "")
+
+
+def test_headers_of_cudas_may_stand_in_quotes_unless_they_are_the_authors(tmp_path: Path) -> None:
+    """Visual Studio writes them so."""
+    made(tmp_path, {"mma.h": ""})
+    text = '#include "cuda_runtime.h"\n# include "cuda_fp16.h"\n#include "mma.h"\n#include "tile.cuh"\n'
+    found = without_quotes(text, tmp_path)
+    assert found == '#include <cuda_runtime.h>\n# include <cuda_fp16.h>\n#include "mma.h"\n#include "tile.cuh"\n'
+    assert with_device_headers(of_device(found)).splitlines()[1] == "# include <cuda_fp16.h>"
+    assert "\n#include <cuda_runtime.h>" not in with_device_headers(of_device(f"\n{found}"))
+
 
 def test_without_cudas_own_compiler_nobody_knows_and_a_hint_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert nvrtc.main(".", "dot<float>") == 3
     text, emulated = registry.kernel_texts("dot", "cuda")["lecture"], Target("emulated", emulated=True)
     monkeypatch.setattr(nvrtc, "_is_there", lambda: False)
-    assert "nvidia-cuda-nvrtc" in nvrtc.hint(text, emulated)
+    assert "cuda-toolkit[nvrtc" in nvrtc.hint(text, emulated, "float32", 9.0)
     monkeypatch.setattr(nvrtc, "_is_there", lambda: True)
-    assert nvrtc.hint(text, emulated) == ""
+    assert nvrtc.hint(text, emulated, "float32", 9.0) == ""
 
 
 def test_a_source_whose_head_is_wrong_is_not_beyond_the_emulation(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from py_backends import folders, registry
 from py_backends.commands.judge import call, proposal, room, wrappers
 from py_backends.commands.judge.call import Call
+from py_backends.commands.judge.host_code import without_quotes
 from py_backends.contract import KernelText, Problem
 from py_backends.errors import WrongRequest
 from py_backends.source_head import declarations, files_of
@@ -169,8 +170,9 @@ def _wrapped(given: Given, called: Call, text: str, problem: Problem, folder: Pa
         _bring(given, folder / named_here(given.file))
         return wrappers.in_cpp(called, named_here(given.file), problem)
     room.bring_included(given.file.resolve(), folder)
-    in_language = wrappers.in_cuda if given.suffix == ".cu" else wrappers.in_opencl
-    return in_language(called, given.file.name, text, problem)
+    if given.suffix == ".cu":
+        return wrappers.in_cuda(called, given.file.name, without_quotes(text, given.file.parent), problem)
+    return wrappers.in_opencl(called, given.file.name, text, problem)
 
 
 def named_here(file: Path) -> str:

@@ -129,7 +129,8 @@ class _Trying:
             elif lacking := self._lacking(failed, dtype):
                 outcome.beyond = f"{lacking}: {failed.reason}"
             else:
-                reason = told(failed) + nvrtc.hint(self._subject.text, self._subject.target)
+                hint = nvrtc.hint(self._subject.text, self._subject.target, dtype, self._patience)
+                reason = told(failed) + hint
                 self._wrong.append((self._tally(dtype, PREPARE), None, reason))
             return False
         return True
