@@ -25,7 +25,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.results.report import COPIES, MULTIPLY_ADDS, STORED, STREAMED, Ceiling
-from py_backends.results.roofline import UNCERTAIN, bandwidth_kinds
+from py_backends.results.roofline import ABOVE_ALL, UNCERTAIN, bandwidth_kinds
 from py_backends.results.statistics import median
 from py_backends.system import caches, machine
 from py_backends.workers.ceilings import instruction_sets, measured_dtypes
@@ -37,6 +37,13 @@ MARGIN = 0.15
 
 Right kernels were measured on 2 cores, at 10^3 to 2^26 elements and at 64 to 2048 rows, in and out of the caches. The
 best medians reached 1.00 of the roofline, and single rounds on an idle machine 1.05. A wrong timing is off by far more.
+"""
+_FAR_ABOVE, _AS_LIKELY = 4, 20
+"""With few samples, a figure counts as a bug if each is so many times above the best sample of the ceilings.
+
+The interval of a median needs six samples, since fewer lie on one side of it by chance too often. Here all samples of
+the row lie on one side of all those of its ceilings. If it were as fast as they are, of so many orders at least only
+one would be such. The factor is for a machine on which others compute all the time: two take two thirds of a CPU.
 """
 LARGEST_WORKING_SET = 2**30
 """Bytes of the largest working set of a ceiling. It exceeds most caches. A row with more bytes has this ceiling: its
@@ -85,6 +92,11 @@ class Roof:
     def fewest_seconds(self) -> float:
         """The least seconds by the best samples of the ceilings."""
         return self._seconds(_best(self.peak), max(_best(each) for each in self.bandwidths))
+
+    def are_far_below(self, kernel: Sequence[float]) -> bool:
+        """Whether a kernel's seconds are so few, in each sample, that few samples tell."""
+        own, others = len(kernel), min(len(each.samples) + len(each.record) for each in self.ceilings)
+        return math.comb(own + others, own) >= _AS_LIKELY and self.fewest_seconds() >= _FAR_ABOVE * max(kernel)
 
     def _seconds(self, flops_per_second: float, bytes_per_second: float) -> float:
         return max(self.flops / flops_per_second, self.bytes / bytes_per_second) / self.more
@@ -278,17 +290,19 @@ def place_under(timed: Sequence[RunningRow], ceilings: Ceilings) -> list[Ceiling
 def _place(row: RunningRow, roof: Roof) -> None:
     """Compare a row with its roof, round by round. If it only seems to exceed its roof, it gets no per cent."""
     kernel = {number: sample.kernel for number, sample in row.samples.items()}
+    seconds_of_kernel = list(kernel.values())
     fewest = {number: roof.seconds(number) for number in kernel}
     ratios = [seconds / kernel[number] for number, seconds in fewest.items() if seconds is not None]
     if not ratios:
         return
     ratio = median(ratios)
-    usual, possible = median(list(kernel.values())).value, roof.fewest_seconds()
+    usual, possible = median(seconds_of_kernel).value, roof.fewest_seconds()
     # On a busy machine, a ceiling may have been disturbed in all of a few rounds, or in most of many. It must not
     # condemn a row. So the ratio needs an interval, and the best sample of the ceiling counts too.
     certain = ratio.low is not None and min(ratio.low, possible / usual) > 1 + MARGIN
+    certain = certain or roof.are_far_below(seconds_of_kernel)
     if ratio.value > 1 + MARGIN and not certain:
-        row.notes.append(UNCERTAIN)
+        row.notes.append(ABOVE_ALL if possible / usual > 1 + MARGIN else UNCERTAIN)
         return
     row.percent_of_ceiling = 100 * ratio.value
     if certain:

@@ -25,7 +25,10 @@ from py_backends.results.report import (
 )
 
 UNCERTAIN = "it seems to exceed its ceiling, but the samples are too few or too noisy to tell"
-"""The note of a row that has no per cent, since it would be above 100 without being certain."""
+ABOVE_ALL = "it seems to exceed even the best sample of its ceiling, but the samples are too few or too noisy to tell"
+"""The notes of a row that has no per cent, since it would be above 100 without being certain.
+
+The second is that of a time for which no sample of the ceilings accounts."""
 _ADDITIONS_WRITE, _COPIES_WRITE = 1 / 3, 1 / 2
 """The parts of their bytes that are written. A row that writes a smaller part may be faster: writing costs the most."""
 WHAT_MOVES = {
@@ -153,8 +156,8 @@ def _why_none(row: Row, report: Report) -> str:
         return "it computes nothing"
     if _measured_on(row, report.ceilings) != _CPU:
         return "these are the CPU's ceilings, and its device has others"
-    if UNCERTAIN in (row.note or ""):
-        return UNCERTAIN
+    if uncertain := next((note for note in (UNCERTAIN, ABOVE_ALL) if note in (row.note or "")), None):
+        return uncertain
     if report.without_ceilings:
         return f"not all ceilings were measured: {report.without_ceilings}"
     return "no ceiling was measured for its device, only for the CPU"

@@ -28,7 +28,7 @@ from py_backends.results.report import (
     STREAMED,
     STREAMED_COPIES,
 )
-from py_backends.results.roofline import UNCERTAIN
+from py_backends.results.roofline import ABOVE_ALL, UNCERTAIN
 from py_backends.results.spec import Spec
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Prepared
@@ -127,10 +127,30 @@ def test_a_figure_above_the_ceiling_is_impossible(kernel: float) -> None:
 
 
 def test_a_few_rounds_condemn_no_row_and_give_no_per_cent_above_the_ceiling() -> None:
-    row = judged(timed("matmul", (1, 1, 1), [0.1] * 5), 50, 1, PEAK, MEMORY)
-    assert (row.status, row.percent_of_ceiling, row.notes) == ("ok", None, [UNCERTAIN])
+    row = judged(timed("matmul", (1, 1, 1), [0.2] * 5), 50, 1, PEAK, MEMORY)
+    assert (row.status, row.percent_of_ceiling, row.notes) == ("ok", None, [ABOVE_ALL])
     below = judged(timed("matmul", (1, 1, 1), [1.0] * 5), 50, 1, PEAK, MEMORY)
     assert (below.percent_of_ceiling, below.notes) == (pytest.approx(50), [])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "peak", "status"),
+    [
+        ([0.1, 0.12, 0.1], [100.0, 30.0, 50.0], "impossible"),
+        ([0.1, 0.2, 0.1], [100.0, 30.0, 50.0], "ok"),  # a sample of the row that is not far above
+        ([0.1, 0.1, 0.1], [30.0, 20.0, 500.0], "ok"),  # one of the ceiling that is not far below
+        ([0.001, 0.001], [100.0, 100.0], "ok"),  # too few of both: chance alone has that order now and then
+        ([0.001], [100.0], "ok"),
+    ],
+)
+def test_a_few_rounds_condemn_a_row_whose_samples_are_all_far_above(
+    kernel: list[float], peak: list[float], status: str
+) -> None:
+    """Results that are kept take no time. A short budget must not make them right."""
+    memory = ceiling(STORED, [10.0] * len(peak), 10**6)
+    row = judged(timed("matmul", (1, 1, 1), kernel), 50, 1, ceiling(MULTIPLY_ADDS, peak), memory)
+    assert row.status == status
+    assert (row.percent_of_ceiling is None) == (status == "ok")
 
 
 def test_a_figure_within_the_margin_is_none() -> None:
@@ -141,7 +161,7 @@ def test_a_figure_within_the_margin_is_none() -> None:
 
 def test_a_median_above_the_ceiling_must_be_sure() -> None:
     uncertain = judged(timed("matmul", (1, 1, 1), [0.1] * 5 + [0.6] * 3), 50, 1, PEAK, MEMORY)
-    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.notes) == ("ok", None, [UNCERTAIN])
+    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.notes) == ("ok", None, [ABOVE_ALL])
 
 
 def test_a_ceiling_that_was_disturbed_condemns_no_row() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,17 @@ from judged import OF_JUDGE, judge
 
 from py_backends import registry
 from py_backends.commands.judge import clock, digits, watchdog
+from py_backends.commands.judge.judging import Judging
+from py_backends.commands.judge.source import Given
 from py_backends.conformance.formats import limits
 from py_backends.conformance.running import verdict
 from py_backends.conformance.trials import answer
 from py_backends.contract import Reference, Target
+from py_backends.errors import WrongRequest
 from py_backends.harness.case import Case
 from py_backends.number_formats import DTYPES
 from py_backends.results.nearly_right import leave_nearly_right
+from py_backends.results.roofline import ABOVE_ALL, UNCERTAIN
 from py_backends.system import machine
 
 pytestmark = pytest.mark.stamped
@@ -81,6 +86,37 @@ def test_a_cheat_is_seen(cheat: str, tmp_path: Path) -> None:
     if cheat != "computed after the clock":  # which may write anywhere, or where nothing is left
         assert "where" in answer.failing["reason"]
         assert [row["status"] for row in answer.rows] == ["mismatch"]
+
+
+KEPT_BY_ALL = """
+    if not any(np.array_equal(a, x) and np.array_equal(b, y) for x, y, _ in KEPT.values()):
+        KEPT[0] = a.copy(), b.copy(), a @ b
+    c[...] = KEPT[0][2]"""
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+def test_results_that_are_kept_by_all_elements_are_not_right(tmp_path: Path) -> None:
+    """Their time exceeds the ceiling. Where a short budget does not tell, nothing is judged."""
+    options = "--backend", "numpy", "--shape", "matmul=700", "--threads", "1"
+    answer = judge(tmp_path, "cheat.py", in_numpy(KEPT_BY_ALL), *options)
+    assert answer.code in (1, 2), answer.run
+    if answer.code == 2:
+        assert "exceed" in answer.run.stderr
+        assert "--budget" in answer.run.stderr
+    else:
+        assert answer.failing["reason"].startswith("its kernel seems to take")
+
+
+def test_a_time_above_the_ceiling_that_few_samples_do_not_tell_is_not_judged() -> None:
+    judging: Any = object.__new__(Judging)
+    judging._settings = {"budget_seconds": 4.0}
+    judging._given = Given("matmul", Path("mine.cpp"), "openmp")
+    row: Any = SimpleNamespace(status="ok", note=f"{ABOVE_ALL}; 3 of the 6 samples that an interval needs")
+    with pytest.raises(WrongRequest, match="longer --budget, such as 16"):
+        judging._refuse_what_nobody_believes(row)
+    for other in {"status": "impossible"}, {"note": UNCERTAIN}, {"note": None}:
+        judging._refuse_what_nobody_believes(SimpleNamespace(**vars(row) | other))
 
 
 STORED = """

@@ -27,6 +27,7 @@ from py_backends.harness.request import Request
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.summary import row_of
 from py_backends.results.report import FAILURES, FailingCase, Judgement, Report, Row
+from py_backends.results.roofline import ABOVE_ALL
 from py_backends.results.spec import Sizes, Spec
 from py_backends.system import machine
 from py_backends.wording import in_one_line, listed
@@ -37,6 +38,8 @@ _OF_COMPILERS_CRASH = re.compile(r"; it last wrote: PLEASE submit a bug report\b
 """What LLVM writes at each crash of a process that has loaded it."""
 _OF_CALL = re.compile(r": nan where |\bit wrote (?:before|past) |^crashed: .*\bSIG(?:SEGV|BUS)\b")
 """What a call of wrong sizes, or a wrong launch, leads to: results that nobody wrote, and accesses beyond an array."""
+_LONGER = 4
+"""By so many budgets, few samples become enough for an interval."""
 _USUAL = "float32"
 """The number format in which it is timed, if it has that."""
 
@@ -139,11 +142,18 @@ class Judging:
                 continue
             if row.status == "ok" and not report.interrupted:
                 report.rows[at] = self._doubted(row, patience)
+                self._refuse_what_nobody_believes(report.rows[at])
             status, reason = report.rows[at].status, report.rows[at].reason
             if status in FAILURES:
                 seed = str(self._settings["seed"])
                 return FailingCase("compare", seed, row.dtype, list(row.shape.values()), reason or status)
         return None
+
+    def _refuse_what_nobody_believes(self, row: Row) -> None:
+        """Raises WrongRequest for a time above the ceiling, which is a fault or chance: few samples do not tell."""
+        if row.status == "ok" and ABOVE_ALL in (row.note or ""):
+            longer = f"give a longer --budget, such as {_LONGER * self._settings['budget_seconds']:g}"
+            raise WrongRequest(f"{self._given.file} is not judged: {ABOVE_ALL}: {longer}")
 
     def _doubted(self, row: Row, patience: float) -> Row:
         """The row, whose status is that of its fault if it is right only while it is not timed."""
