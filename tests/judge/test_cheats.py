@@ -108,6 +108,65 @@ def test_results_that_are_kept_by_all_elements_are_not_right(tmp_path: Path) -> 
         assert answer.failing["reason"].startswith("its kernel seems to take")
 
 
+@OF_JUDGE
+@pytest.mark.numpy
+def test_results_that_are_kept_are_seen_below_the_ceiling_too(tmp_path: Path) -> None:
+    """Once an element of the inputs is another one, a launch takes far longer."""
+    slowly = "[np.einsum('ip,pj->ij', a, b) for _ in range(20)][0]"
+    text = in_numpy(KEPT_BY_ALL.replace("a @ b", slowly))
+    answer = judge(tmp_path, "cheat.py", text, "--backend", "numpy", "--shape", "matmul=64", "--threads", "1")
+    assert (answer.code, answer.failing["kind"]) == (1, "compare"), answer.run
+    assert "it keeps results" in answer.failing["reason"]
+
+
+@OF_JUDGE
+@pytest.mark.openmp
+def test_a_kernel_that_moves_memory_is_not_said_to_keep_results(tmp_path: Path) -> None:
+    text = """// py-backends: add(a, b, c, n)
+void add(const float* a, const float* b, float* c, int n) {
+  #pragma omp parallel for
+  for (int i = 0; i < n; i++) c[i] = a[i] + b[i];
+}
+"""
+    options = "--backend", "openmp", "--shape", "vecadd=1000000"
+    answer = judge(tmp_path, "add.cpp", text, *options, kernel="vecadd")
+    assert "keeps results" not in answer.run.stdout
+    assert answer.code == 0 or "--budget" in answer.run.stderr, answer.run
+
+
+class Launches:
+    """A source of which a launch takes a second on inputs that are new to it, and else `again`, with pauses."""
+
+    def __init__(self, again: float, pauses: float = 0.0) -> None:
+        self.again, self.pauses = again, pauses
+        self.had: set[bytes] = set()
+        self.lot, self.asked = np.random.default_rng(1), 0
+
+    def sample(self, _: Any, case: Any, *__: int) -> SimpleNamespace:
+        inputs = b"".join(each.tobytes() for each in case.inputs)
+        seconds = self.again if inputs in self.had else 1.0
+        self.had.add(inputs)
+        self.asked += 1
+        return SimpleNamespace(on_the_host=seconds + 10 * (self.lot.random() < self.pauses))
+
+
+@pytest.mark.parametrize(
+    ("again", "pauses", "seen"),
+    [(0.01, 0.0, True), (0.1, 0.1, True), (0.5, 0.0, False), (1.0, 0.0, False), (1.0, 0.3, False), (1.0, 0.5, False)],
+)
+def test_who_keeps_results_is_told_by_most_changes(again: float, pauses: float, seen: bool) -> None:
+    """A pause of the machine accuses nobody, and few launches acquit."""
+    text: Any = registry.kernel_texts("matmul", "numpy")["lecture"]
+    for seed in range(20):
+        numbers = np.random.default_rng(seed)
+        launches: Any = Launches(again, pauses)
+        case: Any = SimpleNamespace(inputs=[numbers.standard_normal(5000) for _ in range(2)])
+        launches.lot = numbers
+        said = clock._keeps_results(launches, text, case)
+        assert (said is not None) == seen
+        assert seen or pauses or launches.asked == 9
+
+
 def test_a_time_above_the_ceiling_that_few_samples_do_not_tell_is_not_judged() -> None:
     judging: Any = object.__new__(Judging)
     judging._settings = {"budget_seconds": 4.0}

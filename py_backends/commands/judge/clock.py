@@ -1,12 +1,13 @@
 """Whether the times of a source can be believed: a process's own clock, what its launches find, and their precision.
 
 A source in Python runs beside the code that times it, and could put another clock in its place. And any source finds
-its last result where it is launched again, and could leave it there. In a long sum, a lower precision is within the
-bound of random inputs.
+its last result where it is launched again, and could leave it there. Or it keeps results, and looks whether all its
+inputs are the same. In a long sum, a lower precision is within the bound of random inputs.
 """
 
 from __future__ import annotations
 
+from statistics import median
 from time import perf_counter
 
 import numpy as np
@@ -28,6 +29,12 @@ _OF_A_LAUNCH = 2e-5
 """Seconds that the worker may take between two launches, outside of its clock."""
 _TIMES_LONGER, _TRIES = 2.0, 3
 _FEW = 3
+_TIMES_FASTER, _CHANGES, _OTHERWISE = 5.0, 15, 2
+"""On inputs that it has had, a source is so many times faster after most of so many changes, and after few it is not.
+
+If inputs that it has had made no difference, a pause of five times a launch in half of all launches would show this in
+one of some thousand judgements.
+"""
 _LAUNCHES_AT_LEAST = 3
 """Of the longest request, with the launch that begins each."""
 
@@ -44,7 +51,11 @@ def doubt(
     try:
         if lie := _disbelief(runner, text, case):
             return "impossible", lie
-        if wrong := _left_as_it_was(runner, text, case) or _of_few_digits(runner, text, case, seed):
+        if wrong := _left_as_it_was(runner, text, case):
+            return "mismatch", wrong
+        if kept := _keeps_results(runner, text, case):
+            return "impossible", kept
+        if wrong := _of_few_digits(runner, text, case, seed):
             return "mismatch", wrong
     except WorkerFailed as failed:
         return "impossible", f"its times cannot be checked: {failed.reason}"
@@ -72,6 +83,32 @@ def _checked(runner: Runner, text: KernelText, case: Case) -> str | None:
 
 def _unchecked(runner: Runner, text: KernelText, case: Case) -> None:
     runner.sample(text, case, 0, _FEW)
+
+
+def _keeps_results(runner: Runner, text: KernelText, case: Case) -> str | None:
+    """What tells that a source keeps results: it is far faster on inputs that it has had. It changes the inputs.
+
+    Each launch is the only one of a like request, after one element of each input was written. The requests differ in
+    nothing but in whether that is another value, by which no source that computes becomes faster.
+    """
+    generator = np.random.default_rng()  # by lot: nobody knows the places
+
+    def launched(*, other: bool) -> float:
+        for array in (each for at, each in enumerate(case.inputs) if each.size and text.problem.own_dtype(at) is None):
+            place, source = generator.integers(array.size, size=2)
+            array[place] = array[source if other else place]  # another value that such inputs have
+        return runner.sample(text, case, 0, 0).on_the_host
+
+    pairs: list[tuple[float, float]] = []
+    otherwise = 0
+    while len(pairs) < _CHANGES and otherwise <= _OTHERWISE:
+        new, again = launched(other=True), min(launched(other=False) for _ in range(2))  # a pause makes one longer
+        pairs.append((new, again))
+        otherwise += new < max(_TIMES_FASTER * again, again + _OF_A_LAUNCH)
+    if otherwise > _OTHERWISE:
+        return None
+    new, again = (median(each) for each in zip(*pairs, strict=True))
+    return f"it keeps results: a launch takes {again:.3g} s on inputs that it has had, and {new:.3g} s on others"
 
 
 def _of_few_digits(runner: Runner, text: KernelText, case: Case, seed: int) -> str | None:
