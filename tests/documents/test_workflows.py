@@ -8,9 +8,9 @@ import shlex
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from commands import CLONE, run_here
@@ -224,12 +224,18 @@ case "$3" in *bad*) exit 1;; esac
             run = subprocess.run([*called, *words], cwd=clone, check=True, capture_output=True, text=True)
             return run.stdout.strip()
 
-        def run(base: str | None = None, **files: str) -> subprocess.CompletedProcess[str]:
-            for file in files.values():
+        def run(
+            base: str | None = None, texts: Mapping[str, str | None] = {}, **files: str
+        ) -> subprocess.CompletedProcess[str]:
+            for file, text in ({each: f"// {each}" for each in files.values()} | dict(texts)).items():
                 (clone / file).parent.mkdir(parents=True, exist_ok=True)
-                (clone / file).write_text(f"// {file}")
+                if text is None:
+                    (clone / file).unlink()
+                else:
+                    (clone / file).write_text(text)
             git("add", "--all")
             git("commit", "-m", "sources")
+            shutil.rmtree(tmp_path / "judgements", ignore_errors=True)  # each run has a machine of its own
             environment = {"RUNNER_TEMP": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
             environment |= {"BASE": base or first, "PATH": os.environ["PATH"]}
             (script,) = (each["run"] for each in steps(JUDGE) if each.get("shell") == "bash")
@@ -264,6 +270,36 @@ case "$3" in *bad*) exit 1;; esac
         """And the repository one that is called as what the workflow makes."""
         run = judged(kernel="week 2/axpy/problem.py", one="week 2/axpy/ann.cu", two="judgements/a.txt")
         assert (run.returncode, run.stdout) == (0, "judged ./week 2/axpy week 2/axpy/ann.cu\n")
+
+    SOURCES: ClassVar = {
+        "matmul/ann.cu": '#include "tile.cuh"\n',
+        "matmul/eve.cu": "// tile.cuh is for others\n",
+        "dot/bob.cl": '# include "../common/parts [1].h"\n',
+        "matmul/tile.cuh": '#include "../common/parts [1].h"\n',
+        "common/parts [1].h": "",
+        "matmul/other.h": "",
+        "matmul/tim.cpp": '#include "tile.cuh"\n',
+    }
+
+    @pytest.mark.parametrize(
+        ("changed", "sources"),
+        [
+            ({"matmul/tile.cuh": "// broken"}, ["matmul/ann.cu"]),
+            ({"matmul/tile.cuh": None}, ["matmul/ann.cu"]),
+            ({"common/parts [1].h": "// broken"}, ["dot/bob.cl", "matmul/ann.cu"]),
+            ({"matmul/tile.cuh": "// broken", "matmul/ann.cu": '#include "tile.cuh"'}, ["matmul/ann.cu"]),
+            ({"matmul/ann.cu": None}, []),
+            ({"matmul/other.h": "// of nobody", "matmul/tim.cpp": "// no model"}, []),
+        ],
+        ids=["header", "without header", "through another", "both", "without source", "nothing"],
+    )
+    def test_a_source_is_judged_that_includes_what_is_changed(
+        self, judged: Any, changed: dict[str, str | None], sources: list[str]
+    ) -> None:
+        judged(texts=self.SOURCES)
+        run = judged(base="HEAD~1", texts=changed)
+        assert run.returncode == 0, run
+        assert sorted(run.stdout.splitlines()) == [f"judged {each.partition('/')[0]} {each}" for each in sources]
 
     def test_what_cannot_be_compared_is_no_success(self, judged: Any) -> None:
         assert judged(base="0" * 40, one="matmul/ann.cu").returncode != 0
