@@ -71,14 +71,15 @@ def with_includes(text: KernelText) -> str:
     and the compiler says so.
     """
 
-    def included(line: re.Match[str]) -> str:
+    def with_file(line: re.Match[str]) -> str:
         file = text.path.parent / line[1]
         if not file.is_file():
             return line[0]
         number = line.string[: line.end()].count("\n") + 1
-        return f'#line 1 "{file.name}"\n{file.read_text(encoding="utf-8")}\n#line {number + 1} "{text.path.name}"'
+        included = file.read_text(encoding="utf-8", errors="replace")  # other encodings may stand in comments
+        return f'#line 1 "{file.name}"\n{included}\n#line {number + 1} "{text.path.name}"'
 
-    return f'#line 1 "{text.path.name}"\n{_INCLUDE.sub(included, text.text)}'
+    return f'#line 1 "{text.path.name}"\n{_INCLUDE.sub(with_file, text.text)}'
 
 
 class Emulation(_sycl.Device):

@@ -317,7 +317,8 @@ def test_what_needs_a_header_of_cudas_says_what_to_do(
     """Its lines are left out for the emulation, also in a file that the source includes."""
     monkeypatch.setattr(nvrtc, "_asked", lambda *_: (code, ""))
     for named, text in {"left_out": of_device(HALF), "in_a_header": '#include "own.cuh"\n'}.items():
-        path = made(tmp_path / named, {"cuda.cu": text, "own.cuh": HALF}) / "cuda.cu"
+        path = made(tmp_path / named, {"cuda.cu": text}) / "cuda.cu"
+        path.with_name("own.cuh").write_bytes(f"// \xe9\n{HALF}".encode("latin-1"))
         source = KernelText(registry.problem("dot"), "judged", "cuda", path, None)
         said = nvrtc.beyond(source, Target("here", emulated=emulated), "float32", 9.0)
         assert said is None if told is None else told in (said or "")

@@ -14,7 +14,10 @@ _OF_HOST = re.compile(
 """What no device has, in definitions that are none of a function."""
 _OF_DEVICE = r"__(?:device|global|constant|shared)__|\bconstexpr"
 _SYSTEM_HEADER = re.compile(r"^([ \t]*#[ \t]*(?:include[ \t]*<.*|pragma[ \t]+once.*))$", re.MULTILINE)
-_OF_LANGUAGE = r"cuda(?:_runtime(?:_api)?)?\.h|device_(?:launch_parameters|functions)\.h|vector_(?:types|functions)\.h"
+_OF_LANGUAGE = (
+    r"cuda(?:_runtime(?:_api)?)?\.h|device_(?:launch_parameters|(?:atomic_)?functions)\.h|math_functions\.h|"
+    r"vector_(?:types|functions)\.h"
+)
 """CUDA's headers of which a compiler of kernels alone knows by itself what is for the device."""
 _BEYOND_LANGUAGE = (
     r"cuda_(?:bf16|fp\d+|tf32|tile|pipeline\w*|awbarrier\w*)\.hp*|mma\.h|cuComplex\.h|math_constants\.h|curand_\w+\.h|"
