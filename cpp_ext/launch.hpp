@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "own_part.hpp"
@@ -11,13 +13,27 @@
 namespace {
 
 /// Runs a kernel on the caller's data. The caller holds the interpreter lock, and references that keep the data alive.
-/// Returns false, with Python's MemoryError set, if the kernel found no memory for its own use.
+/// Returns false, with an error of Python set, if the kernel found no memory for its own use, or threw an exception.
 inline bool launch(OnThreads on_threads, UniformKernel kernel, void* const* arrays, const std::int64_t* sizes,
                    int threads, const std::string& place) {
+  bool done = false;
+  std::string thrown;
   PyThreadState* const unlocked = PyEval_SaveThread();
-  const bool done = on_threads(kernel, arrays, sizes, threads);
+  try {
+    done = on_threads(kernel, arrays, sizes, threads);
+  } catch (const std::bad_alloc&) {
+    done = false;
+  } catch (const std::exception& exception) {
+    thrown = exception.what();
+  } catch (...) {
+    thrown = "it is no std::exception";
+  }
   PyEval_RestoreThread(unlocked);
-  if (!done) PyErr_Format(PyExc_MemoryError, "no memory for the workspace of %s", place.c_str());
+  if (!thrown.empty()) {
+    PyErr_Format(PyExc_RuntimeError, "%s throws an exception: %s", place.c_str(), thrown.c_str());
+  } else if (!done) {
+    PyErr_Format(PyExc_MemoryError, "no memory for the workspace of %s", place.c_str());
+  }
   return done;
 }
 

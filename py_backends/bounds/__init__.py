@@ -145,10 +145,11 @@ def tolerated(
         value = np.asarray(array)
         if np.dtype(dtype).kind in "iub":
             return Reference(value.astype(dtype))
-        found = by_tolerance(value, tolerance)
-        with np.errstate(over="ignore"):
-            rounded = found.value.astype(dtype).astype(np.float64)
-        return replace(found, overflow=np.isinf(rounded) & np.isfinite(found.value))
+        with np.errstate(over="ignore"):  # an element that no result can hold is no measure for others
+            sizes = np.abs(value.astype(dtype).astype(np.float64))
+            found = by_tolerance(value, tolerance, sizes)
+            largest = (np.abs(found.value) + found.bound).astype(dtype).astype(np.float64)
+        return replace(found, overflow=np.isinf(largest) & np.isfinite(found.value))
 
     return _several(answer, make, results)
 

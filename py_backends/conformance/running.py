@@ -256,7 +256,8 @@ def _run_trials(
 
         def run(trial: Trial) -> str | None:
             wrong = arenas.run(runner, text, answers[trial], again=again)
-            return f"{wrong}; its inputs have any values, not those of draw" if wrong and others else wrong
+            of_numbers = wrong is not None and " is right" in wrong
+            return f"{wrong}; its inputs have any values, not those of draw" if of_numbers and others else wrong
 
         run_cases(tally, text.problem, trials, run)
 

@@ -139,12 +139,14 @@ def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow
     Returns the rows to run. A shortened or skipped row says so.
     """
     runs = [_runs(row, if_timed) for row, _ in estimates]
-    costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
+    seconds_of = [
+        seconds * row.problem.work(row.sizes) / row.problem.work(row.spec.sizes) for row, seconds in estimates
+    ]
+    costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, seconds in zip(runs, seconds_of, strict=True)]
     caps, longest = _caps([row for row, _ in estimates], costs, left), sizing.longest_run()
     affordable_rows = []
-    for count, cap, (row, seconds_as_asked) in zip(runs, caps, estimates, strict=True):
+    for count, cap, seconds, (row, _) in zip(runs, caps, seconds_of, estimates, strict=True):
         wanted = "x".join(map(str, row.sizes))
-        seconds = seconds_as_asked * row.problem.work(row.sizes) / row.problem.work(row.spec.sizes)
         sizes = sizing.affordable(row.problem, row.sizes, seconds, min(cap / count, longest))
         if sizes is None:
             row.reason = f"even a small part of {wanted} takes too long for the budget"

@@ -104,8 +104,11 @@ def test_with_a_tolerance_too_a_result_may_overflow_where_its_value_does() -> No
     (reference,) = references_of(Doubled(), [x], (3,), np.dtype(np.float32))
     assert check_output(np.float32([np.inf, -np.inf, 2]), reference, "componentwise").reason is None
     assert check_output(np.float32([np.inf, -np.inf, np.inf]), reference, "componentwise").reason is not None
+    assert check_output(np.float32([np.inf, -np.inf, 1.5]), reference, "componentwise").reason is not None
     (wide,) = references_of(Doubled(), [x.astype("f8")], (3,), np.dtype(np.float64))
     assert check_output(np.array([np.inf, -6e38, 2]), wide, "componentwise").reason is not None
+    (near,) = references_of(Doubled(), [np.float32([1.70141173e38])], (1,), np.dtype(np.float32))
+    assert check_output(np.float32([np.inf]), near, "componentwise").reason is None, "within its tolerance"
 
 
 @pytest.mark.parametrize("tolerance", [0, 0.0, np.float32(0), {"float32": 0, "float64": 1}])

@@ -89,6 +89,26 @@ def test_arrays_that_a_kernel_cannot_take_are_refused_and_not_read(tmp_path: Pat
 
 
 @pytest.mark.cpp
+@pytest.mark.parametrize(
+    ("thrown", "error", "words"),
+    [
+        ("c[0] = std::vector<T>(1).at(n)", RuntimeError, r"mine.* throws an exception: .*1001"),
+        ("std::vector<char>(std::size_t(1) << 62)", MemoryError, "no memory for the workspace of"),
+    ],
+)
+def test_an_exception_of_a_kernel_is_one_of_python(
+    thrown: str, error: type[Exception], words: str, tmp_path: Path
+) -> None:
+    """It ended the process without a word, since the interpreter lock was not taken back.
+
+    A kernel cannot throw by itself. The standard library can.
+    """
+    body = SCALE.replace("#include <cstdint>", "#include <cstdint>\n#include <vector>")
+    with pytest.raises(error, match=words):
+        added("cpp", source(tmp_path, "cpp", body.replace("{pragma}", f"  {thrown};")))
+
+
+@pytest.mark.cpp
 def test_it_is_kept_until_something_changes(tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = "template <typename T> T one(T x) {{ return x + {number}; }}\n"
     body = SCALE.replace('#include "formats.hpp"', '#include "formats.hpp"\n#include "own.hpp"').replace("{pragma}", "")
