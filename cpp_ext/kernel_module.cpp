@@ -150,8 +150,12 @@ class Kernel : public Launch {
 /// A kernel of a library, by the addresses of its entry and of what runs it on threads. The caller keeps the library.
 Launch launch_at(std::uintptr_t kernel, std::uintptr_t on_threads, const std::vector<std::string>& dtypes, int outputs,
                  std::vector<bool> reals, std::string place) {
-  return {reinterpret_cast<UniformKernel>(kernel), reinterpret_cast<OnThreads>(on_threads),
-          Dtypes(dtypes.begin(), dtypes.end()), outputs, std::move(reals), std::move(place)};
+  return {reinterpret_cast<UniformKernel>(kernel),
+          reinterpret_cast<OnThreads>(on_threads),
+          Dtypes(dtypes.begin(), dtypes.end()),
+          outputs,
+          std::move(reals),
+          std::move(place)};
 }
 
 std::vector<Kernel> kernels() {
