@@ -60,10 +60,12 @@ def test_one_that_is_killed_costs_one_call() -> None:
         {caller}
         host, = psutil.Process().children()
         host.children()[0].kill()
-        try:
-            pb.vecadd(a, a, backend="processes", threads=2)
-        except RuntimeError as error:
-            print(type(error).__name__)
+        for _ in range(100):  # the other one may have done all tasks before the first one is missed
+            try:
+                pb.vecadd(a, a, backend="processes", threads=2)
+            except RuntimeError as error:
+                print(type(error).__name__)
+                break
         print((pb.vecadd(a, a, backend="processes", threads=2) == 2 * a).all())
         psutil.Process().children()[0].kill()
         try:
