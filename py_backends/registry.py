@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import site
+import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -214,13 +216,23 @@ def blamed(kernel: str, failed: Exception, sizes: Sequence[Any] | None = None) -
 
 
 def place(error: BaseException) -> str:
-    """The file and line of a plug-in that raised an error, for its author; empty if it was raised elsewhere."""
-    inside = plugin_folders()
+    """The file and line of a source or a plug-in that raised an error, for its author; empty if nothing of it did."""
+    if isinstance(error, SyntaxError):  # which says where it is
+        return ""
+    inside, libraries = plugin_folders(), _of_libraries()
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         if folder := next(filter(path.is_relative_to, inside), None):
             return f" ({path.relative_to(folder.parent)}, line {frame.lineno})"
+        if path.is_absolute() and not any(map(path.is_relative_to, libraries)):
+            return f" ({path.name}, line {frame.lineno})"
     return ""
+
+
+def _of_libraries() -> list[Path]:
+    """The folders of this package, of Python and of installed packages."""
+    places = sysconfig.get_path("stdlib"), *site.getsitepackages(), site.getusersitepackages()
+    return [Path(__file__).parent, *map(Path, places)]
 
 
 def has_kernel(name: str, parameters: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from written_files import made
 from py_backends import registry
 from py_backends.commands.judge import clock, source, table, trying
 from py_backends.commands.judge.judging import Judging, for_an_author
+from py_backends.commands.judge.remarks import remarks
 from py_backends.commands.judge.source import Added, Given
 from py_backends.commands.judge.trying import Outcome
 from py_backends.harness import compare
@@ -177,6 +178,16 @@ class TestCuda:
         assert answer.judgement["dtypes"] == ["float32", "float64"]
 
 
+@pytest.mark.parametrize(("kernel", "of_order"), [("matmul", True), ("vecadd", False)])
+def test_what_ran_emulated_says_what_that_does_not_show(kernel: str, of_order: bool) -> None:
+    text = registry.kernel_texts(kernel, "cuda")["lecture"]
+    assert not text.in_any_order
+    found = remarks(text, f"{text.text} atomicAdd(c, sum);", emulated=True)
+    assert [each.partition(":")[0] for each in found[-1:]] == ["emulated blocks run one after the other"]
+    assert ["Order: any" in each for each in found[:-1]] == [True] * of_order
+    assert remarks(text, text.text, emulated=False) == []
+
+
 OURS = {"openmp": ".cpp", "numba_cpu": ".py", "opencl": ".cl"}
 
 
@@ -289,6 +300,36 @@ def test_a_result_that_is_not_written_may_be_the_calls_fault(tmp_path: Path) -> 
         answer = judge(tmp_path, "mine.py", given, "--backend", "numpy", *options, kernel="vecadd")
         assert answer.code == 1, answer.run
         assert re.search(rf": nan where .*; or its call is not right: {re.escape(said)}$", answer.failing["reason"])
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("def mine(a, b)", r"error: SyntaxError: .*\(mine\.py, line 2\)$"),
+        ("def mine(a, b): raise ValueError('oh')", r"error: ValueError: oh \(mine\.py, line 2\)$"),
+    ],
+)
+def test_an_error_has_its_place_in_the_authors_file(line: str, reason: str, tmp_path: Path) -> None:
+    answer = judge(
+        tmp_path, "mine.py", f"# py-backends: c = mine(a, b)\n{line}\n", "--backend", "numpy", kernel="vecadd"
+    )
+    assert answer.code == 1, answer.run
+    assert re.search(reason, answer.failing["reason"])
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+def test_what_fails_in_few_cases_is_called_as_it_should_be(tmp_path: Path) -> None:
+    """Where NaN is no element that nobody wrote."""
+    text = (
+        "# py-backends: add(a, b, c)\ndef add(a, b, c):\n    c[...] = a + b\n    if a.size == 5: c[0] = float('nan')\n"
+    )
+    answer = judge(tmp_path, "mine.py", text, "--backend", "numpy", kernel="vecadd")
+    assert answer.code == 1, answer.run
+    assert "nan where" in answer.failing["reason"]
+    assert "its call" not in answer.failing["reason"]
 
 
 CRASH = "crashed: the worker was ended by SIGSEGV during 'run'"

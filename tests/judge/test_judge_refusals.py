@@ -51,6 +51,32 @@ def test_a_broken_kernel_says_why(file: Path, tmp_path: Path) -> None:
     assert "no_such_thing" in refused(folder, file, "--backend", "openmp")
 
 
+LACKING = {
+    "numpy": ("mine.py", "import nosuchmodule\ndef add(a, b, c):\n    c[...] = a + b\n", ""),
+    "openmp": ("mine.cpp", '#include "nosuchmodule"\nvoid add(float* a, float* b, float* c) {}\n', ""),
+    "opencl": (
+        "mine.cl",
+        '#include "nosuchmodule"\nkernel void add(global float* a, global float* b, global float* c) {}\n',
+        ", work items n, in groups of 1",
+    ),
+    "cuda": (
+        "mine.cu",
+        '#include "nosuchmodule"\n__global__ void add(float* a, float* b, float* c) {}\n',
+        ", grid n, block 1",
+    ),
+}
+
+
+@OF_JUDGE
+@pytest.mark.parametrize("backend", [pytest.param(each, marks=getattr(pytest.mark, each)) for each in LACKING])
+def test_what_needs_something_that_is_not_here_is_not_wrong(backend: str, tmp_path: Path) -> None:
+    name, text, launch = LACKING[backend]
+    file = made(tmp_path, {name: text}) / name
+    said = refused("vecadd", file, "--backend", backend, "--call", f"add(a, b, c){launch}")
+    assert "cannot be checked" in said
+    assert "it needs nosuchmodule, which is not here" in said
+
+
 def test_a_file_of_several_models_needs_its_name(file: Path) -> None:
     assert "--backend" in refused("matmul", file)
     assert ".cu" in refused("matmul", file, "--backend", "cuda")

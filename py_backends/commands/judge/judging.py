@@ -13,7 +13,7 @@ from typing import Any
 import py_backends
 from py_backends import registry
 from py_backends.commands.judge import clock, remarks, trying, wrappers
-from py_backends.commands.judge.source import Added, Given, named_here
+from py_backends.commands.judge.source import THEIR_MODULE, Added, Given, named_here
 from py_backends.commands.judge.trying import Outcome
 from py_backends.commands.judge.watchdog import GIGABYTE, WHILE_TIMED, Watchdog, limit, watching
 from py_backends.conformance.at_hand import targets_of
@@ -33,11 +33,16 @@ from py_backends.system import machine
 from py_backends.wording import in_one_line, listed
 from py_backends.workers.probe import BackendTarget
 
-_OF_ORDER = "; a source that adds up in any order says so in a comment, `Order: any`"
+_OF_ORDER = (
+    "; threads that meet at a sum may lose some of it; a right source that adds up in any order says so in a comment, "
+    "`Order: any`"
+)
 _OF_COMPILERS_CRASH = re.compile(r"; it last wrote: PLEASE submit a bug report\b.*", re.DOTALL)
 """What LLVM writes at each crash of a process that has loaded it."""
 _OF_CALL = re.compile(r": nan where |\bit wrote (?:before|past) |^crashed: .*\bSIG(?:SEGV|BUS)\b")
 """What a call of wrong sizes, or a wrong launch, leads to: results that nobody wrote, and accesses beyond an array."""
+_FEW_FAIL = 100
+"""If fewer than one case of so many fails, it is called as it should be."""
 _LONGER = 4
 """By so many budgets, few samples become enough for an interval."""
 _USUAL = "float32"
@@ -83,12 +88,12 @@ class Judging:
                 where = f"{self._given.file} cannot be checked on {self._target.name}"
                 raise WrongRequest(f"{where}: {in_their_lines(outcome.beyond, self._text, self._given.file)}")
             if outcome.failing is not None:
-                return self._wrong(self._told(outcome.failing, watchdog), outcome)
+                return self._wrong(self._told(outcome.failing, outcome, watchdog), outcome)
             watchdog.every = WHILE_TIMED
             report = self._timed(outcome)
             wrong = self._wrong_when_timed(report, patience)
         if wrong is not None:
-            wrong = self._told(wrong, watchdog)
+            wrong = self._told(wrong, outcome, watchdog)
         report.judgement = self._judgement(outcome, wrong, checked=not report.interrupted)
         return report
 
@@ -177,14 +182,15 @@ class Judging:
             judgement=self._judgement(outcome, failing),
         )
 
-    def _told(self, failing: FailingCase, watchdog: Watchdog) -> FailingCase:
+    def _told(self, failing: FailingCase, outcome: Outcome, watchdog: Watchdog) -> FailingCase:
         """The failing case with a reason for readers: a worker's end for its memory, and files without our folders."""
         if watchdog.killed and "SIGKILL" in failing.reason:
             limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
             return replace(failing, reason=limit)
         reason = in_their_lines(failing.reason, self._text, self._given.file)
         hint = _OF_ORDER if failing.kind == "same-bits" else ""
-        told = for_an_author(reason, self._given.call, emulated=self._target.emulated)
+        said = self._given.call if outcome.failed * _FEW_FAIL > outcome.cases else None
+        told = for_an_author(reason, said, emulated=self._target.emulated)
         return replace(failing, reason=told + hint)
 
     def _judgement(self, outcome: Outcome, failing: FailingCase | None, *, checked: bool = True) -> Judgement:
@@ -201,7 +207,7 @@ class Judging:
             len(outcome.kinds),
             outcome.failed,
             failing,
-            [*outcome.remarks, *remarks.remarks(self._text, source)],
+            [*outcome.remarks, *remarks.remarks(self._text, source, emulated=self._target.emulated)],
         )
 
 
@@ -239,7 +245,8 @@ def in_their_lines(reason: str, text: KernelText, file: Path) -> str:
 
     SYCL's counts the lines of the whole, whatever `#line` says.
     """
-    reason = reason.replace(f"{text.path.parent}{os.sep}", "").replace(named_here(file), file.name)
+    reason = reason.replace(f"{text.path.parent}{os.sep}", "")
+    reason = reason.replace(named_here(file), file.name).replace(f"{THEIR_MODULE}.py", file.name)
     before, begun, _ = text.text.partition(wrappers.begin(file.name))
     if not begun:
         return reason

@@ -1,4 +1,4 @@
-"""What is no fault of a source, and yet to be known: another library's function computes in place of its model."""
+"""What is no fault of a source, and yet to be known: a library computes in place of its model, or no device saw it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,28 @@ from py_backends.wording import listed
 _PRODUCTS = {"matmul", "dot", "vdot", "inner", "tensordot", "einsum"}
 """Functions of any library of arrays that call its BLAS."""
 _IN_C = re.compile(r"\b(cblas_\w+|mkl_\w+|cublas\w+|dnnl\w*|[sdcz]gem[mv]_)\s*\(")
+_ATOMIC_ADDITION = re.compile(r"\batomic(?:Add|_add|\.add)\b")
+_ONLY_EMULATED = (
+    "emulated blocks run one after the other: races between them, shared arrays that are too short, and elements "
+    "behind the end that are read and not used are not seen"
+)
+_NEEDS_ORDER = "its atomics add up in any order on a GPU, where it is refused unless a comment says `Order: any`"
 
 
-def remarks(text: KernelText, source: str) -> list[str]:
-    """Sentences on what an author has written, beside the wrapper that calls it."""
+def remarks(text: KernelText, source: str, *, emulated: bool) -> list[str]:
+    """Sentences on what an author has written, beside the wrapper that calls it.
+
+    emulated: whether it ran where a device is emulated, which cannot show all that it would show.
+    """
+    found = _of_libraries(text, source)
+    if emulated:
+        adds = text.problem.rule == "componentwise" and _ATOMIC_ADDITION.search(source)
+        found += [_NEEDS_ORDER] if adds and not text.in_any_order else []
+        found.append(_ONLY_EMULATED)
+    return found
+
+
+def _of_libraries(text: KernelText, source: str) -> list[str]:
     if registry.backend(text.backend).library:
         return []
     lecture = registry.kernel_texts(text.kernel, text.backend).get("lecture")

@@ -22,6 +22,8 @@ from py_backends.wording import listed
 VARIANT = "judged"
 _OTHER_SUFFIXES = {".cuh": ".cu", ".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".cpp", ".h": ".cpp"}
 """What files are called elsewhere, by the suffix that sources have here."""
+THEIR_MODULE = "_theirs"
+"""What a file of Python is called beside its wrapper."""
 _SIZED_BY_LAUNCH = re.compile(r"\bextern\s[^;(){}]*__shared__|\b__shared__\s+extern\b")
 
 
@@ -164,8 +166,8 @@ def _bring(given: Given, place: Path) -> None:
 def _wrapped(given: Given, called: Call, text: str, problem: Problem, folder: Path) -> str:
     """The wrapper's code, by the language. What it includes or imports is copied beside it."""
     if given.suffix == ".py":
-        _bring(given, folder / "_theirs.py")
-        return wrappers.in_python(called, "_theirs", problem, given.backend)
+        _bring(given, folder / f"{THEIR_MODULE}.py")
+        return wrappers.in_python(called, THEIR_MODULE, problem, given.backend)
     if given.suffix == ".cpp":
         _bring(given, folder / named_here(given.file))
         return wrappers.in_cpp(called, named_here(given.file), problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,11 @@ _MOST_FAILING_KINDS = 5
 """So many tell that a source is wrong, and have a small case."""
 _ENDS = ("crashed: ", "error: ", "timeout: ")
 """How reasons begin where a worker has ended."""
+_NOT_HERE = re.compile(
+    r"ModuleNotFoundError: No module named '(?P<module>[^']+)'"
+    r"|fatal error: '?(?P<header>[^\s':]+)'?(?:: No such file or directory| file not found)"
+)
+"""What Python says of a module, and compilers of a header, that a source needs and this machine lacks."""
 Say = Callable[[float, float, str], None]
 """Shows progress: so much of so much, and what it is about."""
 
@@ -127,7 +133,7 @@ class _Trying:
             if failed.status == "unavailable":
                 outcome.unable = failed.reason, failed.fix
             elif lacking := self._lacking(failed, dtype):
-                outcome.beyond = f"{lacking}: {failed.reason}"
+                outcome.beyond = lacking
             else:
                 hint = nvrtc.hint(self._subject.text, self._subject.target, dtype, self._patience)
                 reason = told(failed) + hint
@@ -136,10 +142,13 @@ class _Trying:
         return True
 
     def _lacking(self, failed: WorkerFailed, dtype: str) -> str | None:
-        """What the source needs that is not here, where its compiler said that something is wrong, and did not hang."""
+        """What the source needs that is not here, if its compiler says that something is wrong, and does not hang."""
         if failed.status != "error":
             return None
-        return nvrtc.beyond(self._subject.text, self._subject.target, dtype, self._patience)
+        if missing := _NOT_HERE.search(failed.reason):
+            return f"it needs {missing['module'] or missing['header']}, which is not here"
+        beyond = nvrtc.beyond(self._subject.text, self._subject.target, dtype, self._patience)
+        return beyond and f"{beyond}: {failed.reason}"
 
     def _tally(self, dtype: str, kind: str) -> Tally:
         text, target = self._subject.text, self._subject.target
