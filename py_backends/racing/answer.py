@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from py_backends.bounds import bounded, by_tolerance
 from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
-from py_backends.racing import travel
+from py_backends.racing import kept, travel
 from py_backends.racing.folder import Race
 from py_backends.racing.form import Form, arrays_of
 from py_backends.results.check import check_outputs
@@ -43,6 +44,10 @@ class Session:
     def answer(self, descriptors: list[int], **asked: Any) -> dict[str, Any]:
         """Compute the right answer, and write it: see `_answered`."""
         return _refused_or(_answered, **asked)
+
+    def change(self, descriptors: list[int], **asked: Any) -> dict[str, Any]:
+        """Compute the right answer for changed inputs, and write it: see `_changed`."""
+        return _changed(**asked)
 
 
 def _refused_or(do: Callable[..., dict[str, Any]], **asked: Any) -> dict[str, Any]:
@@ -71,17 +76,19 @@ def _looked(file: str, size: int | None, folder: str) -> dict[str, Any]:
 
 
 def _answered(folder: str, function: str, judge: str, tolerance: float | None) -> dict[str, Any]:
-    """Compute the right answer, and the bounds within which others are right, and write them.
+    """Compute the right answer, and the bounds within which others are right, and write them. Returns its seconds.
 
     function, judge: the name of the function that is right, and what to call it.
     """
     race = Race(Path(folder))
     right = race.function(function)
-    kept = race.kept_inputs()
-    arrays = [form.given(each.copy()) for form, each in zip(race.inputs, kept, strict=True)]
+    before = race.kept_inputs()
+    arrays = [form.given(each.copy()) for form, each in zip(race.inputs, before, strict=True)]
+    begin = perf_counter()
     outputs = arrays_of(right(*race.arguments(arrays)))
+    seconds = perf_counter() - begin
     after = [form.kept(each) for form, each in zip(race.inputs, arrays, strict=True)]
-    if not all(same_bits(now, before).all() for now, before in zip(after, kept, strict=True)):
+    if not all(same_bits(*each).all() for each in zip(after, before, strict=True)):
         raise WrongRequest(f"{judge} changes an input, so it cannot tell what is right")
     forms = tuple(Form.of(each, f"what {judge} returns") for each in outputs)
     pairs = list(zip(forms, (form.kept(each) for form, each in zip(forms, outputs, strict=True)), strict=True))
@@ -98,6 +105,19 @@ def _answered(folder: str, function: str, judge: str, tolerance: float | None) -
     else:
         references = [Reference(value) for _, value in pairs]
     race.write_answer(forms, references, width)
+    return {"seconds": seconds}
+
+
+def _changed(folder: str, function: str) -> dict[str, Any]:
+    """Change the inputs a little, compute the right answers, and write both."""
+    race = Race(Path(folder))
+    right = race.function(function)
+
+    def call(given: Sequence[Array]) -> tuple[Array, ...]:
+        return arrays_of(right(*race.arguments(given)))
+
+    own = [form.given(each) for form, each in zip(race.inputs, race.kept_inputs(), strict=True)]
+    race.write_changes(kept.changes(call, own, race.inputs, race.outputs))
     return {}
 
 

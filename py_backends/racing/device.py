@@ -126,9 +126,9 @@ class Device(contract.Device):
         own = [self.place_one(launch, sizes, at, arrays[at], filled=True) for at in range(len(race.inputs))]
 
         def call(given: Sequence[Array]) -> tuple[Array, ...]:
-            return arrays_of(function(*race.arguments(given)))
+            return arrays_of(function(*race.arguments(given)), race.outputs)
 
-        return kept.remark(self._name, call, own, race.inputs, race.references)
+        return kept.remark(self._name, call, own, race.inputs, race.references, race.changes)
 
     def release(self, buffer: Buffer) -> None:
         if isinstance(buffer, Output):

@@ -18,6 +18,7 @@ from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
 from py_backends.racing import travel
 from py_backends.racing.form import Form
+from py_backends.racing.kept import Change
 from py_backends.stored_inputs import stored_arrays
 from py_backends.system import temporary
 
@@ -118,6 +119,10 @@ class Race:
                 for at in range(len(self.outputs))
             )
 
+    def changes(self) -> list[Change]:
+        """Changes of the inputs for which it is known what is right."""
+        return self._read("changes")  # type: ignore[no-any-return]
+
     def write(self, facts: Facts, functions: Mapping[str, bytes]) -> None:
         """Write what is known before anything is computed: functions by their names, as `travel` packs them."""
         self._write("facts", facts)
@@ -148,6 +153,9 @@ class Race:
         np.savez(self.path / "answer.npz", **parts)
         self._write("outputs", outputs)
         self._write("width", width)
+
+    def write_changes(self, changes: list[Change]) -> None:
+        self._write("changes", changes)
 
     @contextmanager
     def known(self) -> Iterator[None]:

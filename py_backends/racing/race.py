@@ -18,7 +18,7 @@ from py_backends import limits, registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import HOT, Progress, checked_settings, run
 from py_backends.harness.plan import Plan
-from py_backends.racing import folder, travel
+from py_backends.racing import folder, kept, travel
 from py_backends.racing.folder import VARIANT, Facts, Race, backend_of
 from py_backends.racing.problem import format_of
 from py_backends.results.report import BOUND_WIDTH, FUNCTIONS, Report
@@ -33,6 +33,8 @@ _RUNS = 12
 """For which a function must have time: it is checked, and has the fewest rounds. It cannot run at a smaller shape."""
 _KERNEL, _REFERENCE = "race", "reference"
 _ANSWER = "py_backends.racing.answer"
+_WAITED_FOR_CHANGES = 10.0
+"""Seconds for the right answer for changed inputs. Without it there is one check less."""
 _JUDGE = "-judge"
 """Where the function lies that is right, if it does not race: no function has such a name."""
 _NAME = re.compile(r"\w[\w+ -]{0,60}")
@@ -150,15 +152,30 @@ def _answering(place: Race, patience: float) -> Iterator[Ask]:
 
 
 def _prepare(place: Race, facts: Facts, packed: Mapping[str, bytes], tolerance: float | None, ask: Ask) -> None:
-    """Write all that a race needs into its folder, the right answer at last."""
+    """Write all that a race needs into its folder, the right answers at last."""
     given = None if tolerance is None else limits.tolerance(tolerance)
     function, judge = (_JUDGE, _REFERENCE) if _JUDGE in packed else (facts.names[0],) * 2
     place.write(replace(facts, judge=judge), packed)
     asked = {"function": function, "judge": judge, "tolerance": given}
     _check_memory(place)
-    ask("answer", f"{judge} cannot tell what is right", **asked)
+    seconds = ask("answer", f"{judge} cannot tell what is right", **asked)["seconds"]
     if len(place.inputs) + len(place.outputs) > _MOST_ARRAYS:
         raise WrongRequest(f"a race has at most {_MOST_ARRAYS} arrays in and out")
+    place.write_changes([])
+    if seconds <= kept.LONGEST_ANSWER:
+        _ask_for_changes(place, function)
+
+
+def _ask_for_changes(place: Race, function: str) -> None:
+    """Have changes of the inputs written, with what is right then, if the right function can tell.
+
+    In a process where it has not been called: it may keep results too.
+    """
+    try:
+        with _answering(place, _WAITED_FOR_CHANGES) as ask:
+            ask("change", "", function=function)
+    except WrongRequest:
+        place.write_changes([])  # it may have ended while they were written
 
 
 def _check_memory(place: Race) -> None:
