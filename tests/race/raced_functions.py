@@ -119,6 +119,21 @@ def kept_by_address(x: Array) -> Array:
     return _BY_ADDRESS[key]
 
 
+_FIRST: list[Array] = []
+
+
+def first_for_ever(x: Array) -> Array:
+    if not _FIRST:
+        _FIRST.append(np.cumsum(x))
+    return _FIRST[0]
+
+
+def raises_on_others(own: Array, x: Array) -> Array:
+    if x.tobytes() != own.tobytes():
+        raise ValueError("other numbers")
+    return np.cumsum(x)
+
+
 def ends_on_others(own: Array, x: Array) -> Array:
     if x.tobytes() != own.tobytes():
         os._exit(3)

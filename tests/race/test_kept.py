@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,17 +26,34 @@ Y = np.random.default_rng(2).standard_normal(1000)
 PAUSE = 0.02
 
 
-def remark(function: Callable[..., Any], *inputs: Array, bound: Any = 1e-9, overflow: Any = None) -> str | None:
-    """What is said of a function of these inputs, whose right results have this bound; None for bit for bit."""
+@pytest.fixture(autouse=True)
+def drawn_alike() -> None:
+    random.seed(1)
+
+
+def remark(
+    function: Callable[..., Any], *inputs: Array, bound: Any = 1e-9, overflow: Any = None, right: Any = None
+) -> str | None:
+    """What is said of a function of these inputs, whose right results have this bound; None for bit for bit.
+
+    right: the function that tells what is right for changed inputs; None where nobody knows.
+    """
     inputs = inputs or (X, Y)
-    right = arrays_of(function(*inputs))
-    values = [Form.of(each, "it").kept(each) for each in right]
+    forms = [Form.of(each, "it") for each in inputs]
+    outputs = arrays_of((right or function)(*inputs))
+    values = [Form.of(each, "it").kept(each) for each in outputs]
     references = [Reference(each, None if bound is None else np.full(each.shape, bound), overflow) for each in values]
 
     def call(given: Sequence[Array]) -> tuple[Array, ...]:
         return arrays_of(function(*given))
 
-    return kept.remark("mine", call, inputs, [Form.of(each, "it") for each in inputs], lambda: references)
+    def answers() -> list[kept.Change]:
+        if right is None:
+            return []
+        results = [Form.of(each, "it") for each in outputs]
+        return kept.changes(lambda given: arrays_of(right(*given)), inputs, forms, results)
+
+    return kept.remark("mine", call, inputs, forms, lambda: references, answers)
 
 
 def keeping(key: Callable[..., Any], function: Callable[..., Any] = np.add) -> Callable[..., Any]:
@@ -76,6 +94,106 @@ def test_results_that_are_kept_for_an_address_are_wrong(kind: str) -> None:
     inputs, function, bound = KINDS[kind]
     with pytest.raises(WrongResult, match="mine gives an earlier result where other numbers lie"):
         remark(keeping(by_address, function), *inputs, bound=bound)
+
+
+UNSEEN = "mine gives an earlier result for inputs of which a value of each was changed: it may keep results"
+PARTS: dict[str, Callable[..., Any]] = {
+    "nothing": lambda *_: None,
+    "the first element": lambda x, *_: x.flat[0],
+    "both ends": lambda *inputs: tuple(each.reshape(-1)[[0, -1]].tobytes() for each in inputs if each.size),
+    "each seventh element": lambda x, *_: x.reshape(-1)[::7].tobytes(),
+    "the diagonal": lambda x, *_: x[: len(x) // 30 * 30].reshape(-1, 30)[:30].diagonal().tobytes(),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_that_are_kept_by_a_part_of_the_inputs_are_wrong(part: str, kind: str) -> None:
+    inputs, function, bound = KINDS[kind]
+    with pytest.raises(WrongResult, match=UNSEEN):
+        remark(keeping(PARTS[part], function), *inputs, bound=bound, right=function)
+
+
+def test_a_result_that_is_kept_until_its_key_changes_is_wrong() -> None:
+    """What is given then may be that of changed inputs."""
+    last: list[Any] = [None, None]
+
+    def keep(x: Array, y: Array) -> Any:
+        if last[0] != x[::7].tobytes():
+            last[:] = x[::7].tobytes(), x + y
+        return last[1]
+
+    with pytest.raises(WrongResult, match=UNSEEN):
+        remark(keep, right=np.add)
+
+
+SQUARE = X[:900].reshape(30, 30)
+SYMMETRIC = SQUARE + SQUARE.T
+HONEST: dict[str, tuple[tuple[Array, ...], Callable[..., Any], Callable[..., Any], Any]] = {
+    "another order of sums": (
+        (X,),
+        np.cumsum,
+        lambda x: x.sum() - np.cumsum(x[::-1])[::-1] + x,
+        1e-9,
+    ),
+    "sums in float32": ((X,), lambda x: np.cumsum(x, dtype=np.float32).astype(x.dtype), np.cumsum, 1e-3),
+    "whole": ((np.arange(1000), np.arange(1000)), np.add, lambda x, y: y + x, None),
+    "booleans": ((X > 0, Y > 0), np.logical_xor, np.not_equal, None),
+    "complex": ((X + 1j, Y - 1j), np.add, lambda x, y: y + x, 1e-9),
+    "several outputs": ((X, Y), lambda x, y: (x + y, np.sort(x)), lambda x, y: (y + x, np.sort(x)), 1e-9),
+    "few elements": ((X,), np.max, lambda x: np.sort(x)[-1], 1e-9),
+    "a triangle": ((SYMMETRIC,), lambda a: np.triu(a) + np.triu(a, 1).T, np.positive, 1e-9),
+    "a triangle that is nearly the other one": (
+        (SYMMETRIC + 1e-12 * SQUARE,),
+        lambda a: np.triu(a) + np.triu(a, 1).T,
+        np.positive,
+        1e-9,
+    ),
+    "one of two that say the same": ((X, X.astype(np.float32)), lambda x, _: x + 1, lambda _, y: y + 1.0, 1e-3),
+    "a part of a diagonal matrix": ((np.diag(X[:30]),), lambda a: a.diagonal(), lambda a: a.sum(axis=1), 1e-9),
+}
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_a_right_function_is_let_go(kind: str) -> None:
+    """One that is right for the inputs of its race alone, too: it may know more of them."""
+    inputs, function, right, bound = HONEST[kind]
+    found = remark(function, *inputs, bound=bound, right=right)
+    assert found is None or "times as fast" in found, "a busy machine may make that of small functions"
+
+
+def test_a_change_within_the_bound_says_nothing() -> None:
+    for wide in ({"bound": 1e3}, {"overflow": np.ones(X.shape, bool)}):
+        assert remark(keeping(PARTS["nothing"]), right=np.add, **wide) is None
+
+
+def test_the_right_function_is_called_three_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def right(given: Sequence[Array]) -> tuple[Array, ...]:
+        counted.append(1)
+        return (given[0] + 1,)
+
+    form = Form.of(X, "it")
+    assert len(kept.changes(right, [X], [form], [form])) == len(counted) == 3
+    monkeypatch.setattr(kept, "LONGEST_ANSWER", 0.0)
+    assert len(kept.changes(right, [X], [form], [form])) == 1
+    assert kept.changes(right, [np.zeros(9)], [form], [form]) == []
+    assert len(counted) == 4, "and not where nothing can be changed"
+
+
+def test_equal_elements_change_together() -> None:
+    """So a symmetric matrix stays one."""
+    form = Form.of(SYMMETRIC, "it")
+    for place in range(SYMMETRIC.size - 1):
+        inputs = kept.Inputs.like([SYMMETRIC], [form])
+        inputs.change([place])
+        (changed,) = inputs.given
+        assert (changed == changed.T).all()
+        assert changed.flat[place] == SYMMETRIC.flat[place + 1]
+    whole = kept.Inputs.like([np.array([np.nan, 1.0])], [Form((2,), np.dtype(float))])
+    whole.change([0])
+    assert (whole.given[0] == 1).all()
 
 
 def test_results_that_are_kept_by_their_inputs_are_a_remark() -> None:
@@ -162,6 +280,23 @@ def test_a_race_says_who_keeps_results() -> None:
     assert "it may keep results" not in (first.note or "")
     assert "it may keep results" in (content.note or "")
     assert "address gives an earlier result" in (address.reason or "")
+
+
+@after_a_change("py_backends/racing", "py_backends/harness/running_row.py")
+def test_a_race_says_who_gives_its_first_result_for_ever() -> None:
+    named = {"first": functions.first_for_ever, "numpy": np.cumsum}
+    for given in ({"tolerance": 1e-9}, {"reference": np.cumsum}):
+        first, numpy = pb.race(named, X, budget=1, **given).rows  # type: ignore[arg-type]
+        assert (first.status, numpy.status) == ("mismatch", "ok"), "the baseline may be the one"
+        assert "first gives an earlier result for inputs of which" in (first.reason or "")
+
+
+@after_a_change("py_backends/racing", "py_backends/harness/running_row.py")
+@pytest.mark.parametrize("how", ["raises", "ends"])
+def test_a_right_function_that_fails_on_other_inputs_tells_what_is_right(how: str) -> None:
+    right = partial(functions.ends_on_others if how == "ends" else functions.raises_on_others, X)
+    report = pb.race({"numpy": np.cumsum}, X, reference=right, budget=0.5, tolerance=1e-9)
+    assert [row.status for row in report.rows] == ["ok"]
 
 
 @after_a_change("py_backends/racing", "py_backends/harness/running_row.py")
