@@ -202,17 +202,15 @@ def _misses_changes(
     """
     if not answers:
         return False
-    before, alive, wrong = {_digest(call(own))}, list[Inputs](), False
+    gave, alive, wrong = {_digest(call(own)): _digest(own)}, list[Inputs](), False
 
     def changed(places: Sequence[int | None]) -> tuple[tuple[Array, ...], bool]:
-        """What it gives, and whether it has given that before."""
+        """What it gives, and whether it has given that for other inputs."""
         alive.append(Inputs.like(own, forms))
         alive[-1].change(places)
         results = _copied(call(alive[-1].given))
-        digest = _digest(results)
-        known = digest in before
-        before.add(digest)
-        return results, known
+        inputs = _digest(alive[-1].memory)  # small ones, and those of few values, come again
+        return results, gave.setdefault(_digest(results), inputs) != inputs
 
     for answer in answers:  # their addresses are not given back, so that none comes twice
         results, known = changed(answer.places)
@@ -228,8 +226,8 @@ def _misses_changes(
     return True
 
 
-def _digest(results: Sequence[Array]) -> int:
-    return hash(tuple((each.shape, each.tobytes()) for each in results))
+def _digest(arrays: Sequence[Array]) -> int:
+    return hash(tuple((each.shape, each.tobytes()) for each in arrays))
 
 
 def _far_longer(seconds: float, usual: float) -> bool:
