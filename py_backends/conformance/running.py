@@ -31,7 +31,7 @@ from py_backends.conformance.trials import (
 from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
 from py_backends.kernel_text import KernelText
-from py_backends.results.check import check_outputs, first_wrong
+from py_backends.results.check import STILL_CHANGING, check_outputs, first_wrong
 from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.system import machine
 from py_backends.system.bits import same_bits
@@ -279,7 +279,8 @@ def verdict(outputs: Sequence[Array], case: Answered, rule: str) -> str | None:
     for output, reference in zip(outputs, case.references, strict=True):
         right = output == reference.value  # 0 and -0 are the same number
         if not right.all():
-            return f"{first_wrong(right, output, reference.value, 17)}, which is exact in any order"
+            wrong = f"{first_wrong(right, output, reference.value, 17)}, which is exact in any order"
+            return STILL_CHANGING if ((output == reference.value) != right).any() else wrong
     return None
 
 

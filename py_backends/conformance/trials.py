@@ -302,7 +302,7 @@ def has_own_draw(problem: Problem) -> bool:
     return type(problem).draw is not Problem.draw
 
 
-def named(sizes: Sequence[int]) -> str:
+def named(sizes: Sequence[float]) -> str:
     """Sizes as `--shape` takes them."""
     return "x".join(map(str, sizes))
 

@@ -18,6 +18,8 @@ _LONGEST_ESTIMATE = 0.2
 """Seconds of a right answer from which on no larger shape is tried for an estimate."""
 _PART, _LEAST = 0.5, 5.0
 """Of the budget, all right answers together may take this part. Each may always take the seconds."""
+TOO_LONG = "whose right answer would take"
+"""In the note of a row that was shortened for this."""
 _FIX = "compute it without a loop over elements, or give a smaller --shape"
 
 
@@ -70,7 +72,7 @@ def _fits(row: RunningRow, seconds: float, longest: float, *, shorten: bool) -> 
         row.reason, row.fix = f"its right answer at {wanted} would take {time}", _FIX
         return False
     row.sizes = smaller
-    row.notes.append(f"shortened from {wanted}, whose right answer would take {time}: {_FIX}")
+    row.notes.append(f"shortened from {wanted}, {TOO_LONG} {time}: {_FIX}")
     return True
 
 

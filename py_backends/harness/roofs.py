@@ -45,6 +45,8 @@ The interval of a median needs six samples, since fewer lie on one side of it by
 the row lie on one side of all those of its ceilings. If it were as fast as they are, of so many orders at least only
 one would be such. The factor is for a machine on which others compute all the time: two take two thirds of a CPU.
 """
+SEEMS_TO_TAKE = "its kernel seems to take"
+"""The beginning of what is said of a row whose time is above its ceiling."""
 LARGEST_WORKING_SET = 2**30
 """Bytes of the largest working set of a ceiling. It exceeds most caches. A row with more bytes has this ceiling: its
 own cannot be higher, since a larger working set is never faster."""
@@ -308,6 +310,6 @@ def _place(row: RunningRow, roof: Roof) -> None:
     if certain:
         row.status = "impossible"
         row.reason = (
-            f"its kernel seems to take {usual:.3g} s, but this machine needs at least {possible:.3g} s "
+            f"{SEEMS_TO_TAKE} {usual:.3g} s, but this machine needs at least {possible:.3g} s "
             f"for {roof.flops:,} operations on {roof.bytes:,} bytes"
         )

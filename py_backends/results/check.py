@@ -15,6 +15,8 @@ from py_backends.system.bits import same_bits
 
 _ALL_DIGITS = 17
 """Of a float64."""
+STILL_CHANGING = "its output was still changing after the call"
+"""What is wrong where work goes on: an element has another value by the time that it would be told."""
 _BLOCK = 2**16
 """Elements that are judged at a time."""
 
@@ -102,15 +104,21 @@ def check_output(output: Array, reference: Reference, rule: str) -> Verdict:
     """
     if output.dtype != reference.value.dtype and reference.bound is None:
         raise TypeError(f"an output of {output.dtype} cannot be judged by a reference of {reference.value.dtype}")
-    if reference.bound is None:
-        right, error_over_bound = same_bits(output, reference.value), 0.0
-    else:
-        right, error_over_bound = _within_bound(output, reference.value, reference.bound, reference.overflow)
+    right, error_over_bound = _judged(output, reference)
     if right.all():
         return Verdict(Check(True, rule, error_over_bound), None)
     exact = reference.bound is None
     reason = _describe(output, reference, right)
+    if (_judged(output, reference)[0] != right).any():
+        reason = STILL_CHANGING
     return Verdict.wrong(rule, reason, None if exact or not np.isfinite(error_over_bound) else error_over_bound)
+
+
+def _judged(output: Array, reference: Reference) -> tuple[Array, float]:
+    """Which elements are right, and the largest error over its bound; 0 without one."""
+    if reference.bound is None:
+        return same_bits(output, reference.value), 0.0
+    return _within_bound(output, reference.value, reference.bound, reference.overflow)
 
 
 def _within_bound(output: Array, value: Array, bound: Array, overflow: Array | None) -> tuple[Array, float]:

@@ -1,20 +1,23 @@
-"""Whether the times of a source can be believed: a process's own clock, what its launches find, and their precision.
+"""Whether a source is right where it is timed, and at the shape that was asked for, and whether its times are true.
 
 A source in Python runs beside the code that times it, and could put another clock in its place. And any source finds
 its last result where it is launched again, and could leave it there. Or it keeps results, and looks whether all its
-inputs are the same. In a long sum, a lower precision is within the bound of random inputs.
+inputs are the same. In a long sum, a lower precision is within the bound of random inputs. And a comparison may have
+had no time for the shape that was asked for, at which one launch may be wrong.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from statistics import median
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
 from py_backends.commands.judge import digits
 from py_backends.conformance.running import verdict
-from py_backends.conformance.trials import answer
+from py_backends.conformance.trials import answer, blaming
 from py_backends.contract import KernelText, Target
 from py_backends.harness.case import Case
 from py_backends.results.nearly_right import leave_nearly_right
@@ -35,19 +38,51 @@ _TIMES_FASTER, _CHANGES, _OTHERWISE = 5.0, 15, 2
 If inputs that it has had made no difference, a pause of five times a launch in half of all launches would show this in
 one of some thousand judgements.
 """
+_MOST_LAUNCHES_ALIKE, _LAUNCHES_FOR = 16, 1.0
+"""Launches on the same inputs, and seconds after which no other one begins."""
+_LATE = "and all were right in a like launch before: it may leave work for after the call"
 _LAUNCHES_AT_LEAST = 3
 """Of the longest request, with the launch that begins each."""
 
 
-def doubt(
-    text: KernelText, target: Target, dtype: str, sizes: Sizes, threads: int, seed: int, patience: float
-) -> tuple[str, str] | None:
-    """The status of a source that is right when it is checked, and not when it is timed, with the reason; else None.
+class Doubt(NamedTuple):
+    """The status of a source that holds in the suite, and not here, with the reason and the shape."""
 
+    status: str
+    reason: str
+    sizes: Sizes
+
+
+def doubt(
+    text: KernelText,
+    target: Target,
+    dtype: str,
+    timed: Sizes | None,
+    asked: Sizes | None,
+    threads: int,
+    seed: int,
+    patience: float,
+) -> Doubt | None:
+    """What is wrong with the times of a source, or with its result where the suite has not looked; else None.
+
+    timed: the shape of its times; None where it has none.
+    asked: the shape at which its result is checked: the one that was asked for, if that can be run. None for no shape.
     patience: seconds that a launch may take.
     """
-    case = Case(text.problem, sizes, np.dtype(dtype), seed)
     runner = Runner(text.backend, target, threads, patience=_LAUNCHES_AT_LEAST * patience)
+    with closing(runner):
+        for sizes, wrong in (timed, _of_its_times), (asked, _of_its_results):
+            if sizes is None:
+                continue
+            with closing(Case(text.problem, sizes, np.dtype(dtype), seed)) as case:
+                if found := wrong(runner, text, case, seed):
+                    return Doubt(*found, sizes)
+                runner.unload(case)
+    return None
+
+
+def _of_its_times(runner: Runner, text: KernelText, case: Case, _: int) -> tuple[str, str] | None:
+    """What tells that its times are not those of its work: a status with the reason."""
     try:
         if lie := _disbelief(runner, text, case):
             return "impossible", lie
@@ -55,13 +90,35 @@ def doubt(
             return "mismatch", wrong
         if kept := _keeps_results(runner, text, case):
             return "impossible", kept
-        if wrong := _of_few_digits(runner, text, case, seed):
-            return "mismatch", wrong
     except WorkerFailed as failed:
         return "impossible", f"its times cannot be checked: {failed.reason}"
-    finally:
-        runner.close()
-        case.close()
+    return None
+
+
+def _of_its_results(runner: Runner, text: KernelText, case: Case, seed: int) -> tuple[str, str] | None:
+    """What is wrong with results on the inputs of a comparison, or on those that need all digits."""
+    try:
+        with blaming(text.problem, case.sizes):
+            wrong = _of_some_launches(runner, text, case)
+        wrong = wrong or _of_few_digits(runner, text, case, seed)
+    except WorkerFailed as failed:
+        return failed.status, failed.reason
+    return ("mismatch", wrong) if wrong else None
+
+
+def _of_some_launches(runner: Runner, text: KernelText, case: Case) -> str | None:
+    """What is wrong with one of some launches, of which a long one is the only one.
+
+    A worker is stopped as soon as it answers, and work that it left for after the call is missing. A thread that had
+    half of the work may be there first, in every second launch.
+    """
+    end = perf_counter() + _LAUNCHES_FOR
+    for number in range(_MOST_LAUNCHES_ALIKE):
+        case.poison()
+        if wrong := runner.run(text, case) or case.check_output().reason:
+            return f"{wrong}, {_LATE}" if number else wrong
+        if perf_counter() > end:
+            break
     return None
 
 

@@ -1,7 +1,8 @@
-"""Whole numbers that need all digits of their format, at the timed shape.
+"""Numbers that need all digits of their format, at the shape that was asked for.
 
 The bound of a sum grows with its length. So inputs of a lower precision may lie within it where sums are long, and the
 suite has such numbers where they are short. Here all terms but one of each sum are 0, so that nothing else rounds.
+Those of the suite are whole numbers, by which a source could know them. These are parts of 1, by lot.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from py_backends.results.spec import Sizes
 
 _PRECISION = "precision"
 """The kind of a kernel's own trials that says whether such sums are exact in any order."""
+_MOST_HALVINGS = 8
+"""Of numbers of one digit. With those of all digits beside them, their products are in the range of every format."""
 
 
 def trials(problem: Problem, sizes: Sizes, seed: int) -> Iterator[Trial]:
-    """A trial for each input, which has all digits. The others are -1 and 1 on a diagonal, in any order, and else 0.
+    """A trial for each input, which has all digits. The others have equal numbers on a diagonal, in any order, else 0.
 
-    There are none where every bit of any result counts.
+    Their signs differ. All numbers are divided by a power of two, and so is none of them whole but 0, unless all are
+    in the format. There are none where every bit of any result counts.
     """
     if problem.rule == "bitwise":
         return
@@ -37,13 +41,21 @@ def trials(problem: Problem, sizes: Sizes, seed: int) -> Iterator[Trial]:
 
 
 def _all_digits(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    quarter = 2 ** (limits(dtype).digits - 2)
+    digits = limits(dtype).digits
+    quarter = 2 ** (digits - 2)
     inputs = [np.zeros(shape, dtype) for shape in shapes]
     for at, array in enumerate(inputs):
         if at == which:
-            array[...] = (2 * generator.integers(quarter, 2 * quarter, array.shape) + 1).astype(dtype)
+            numbers = 2 * generator.integers(quarter, 2 * quarter, array.shape) + 1
+            array[...] = (numbers * _part(digits, dtype, generator)).astype(dtype)
         else:
             count = min(array.shape, default=1)
             places = tuple(generator.permutation(length)[:count] for length in array.shape)
-            array[places] = generator.choice([-1, 1], count if places else ()).astype(dtype)
+            signs = generator.choice([-1, 1], count if places else ())
+            array[places] = (signs * _part(_MOST_HALVINGS, dtype, generator)).astype(dtype)
     return inputs
+
+
+def _part(halvings: int, dtype: np.dtype[Any], generator: np.random.Generator) -> float:
+    """A part of 1, halved at most so often, by lot; 1 where a format has whole numbers alone."""
+    return 1 if dtype.kind == "i" else 0.5 ** generator.integers(1, halvings, endpoint=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import py_backends
 from py_backends import registry
@@ -18,15 +21,18 @@ from py_backends.commands.judge.trying import Outcome
 from py_backends.commands.judge.watchdog import GIGABYTE, WHILE_TIMED, Watchdog, limit, watching
 from py_backends.conformance.at_hand import targets_of
 from py_backends.conformance.selection import Subject
+from py_backends.conformance.trials import named
 from py_backends.contract import KernelText, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
-from py_backends.harness import compare
+from py_backends.harness import answers, compare, sizing
 from py_backends.harness.compare import Progress
 from py_backends.harness.plan import Plan
+from py_backends.harness.pool import check_memory
 from py_backends.harness.request import Request
+from py_backends.harness.roofs import SEEMS_TO_TAKE
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.summary import row_of
-from py_backends.results.report import FAILURES, FailingCase, Judgement, Report, Row
+from py_backends.results.report import FAILURES, RAN, FailingCase, Judgement, Report, Row
 from py_backends.results.roofline import ABOVE_ALL
 from py_backends.results.spec import Sizes, Spec
 from py_backends.system import machine
@@ -37,12 +43,15 @@ _OF_ORDER = (
     "; threads that meet at a sum may lose some of it; a right source that adds up in any order says so in a comment, "
     "`Order: any`"
 )
+_OF_TIME = "; it may keep results, or leave work for after the call"
 _OF_COMPILERS_CRASH = re.compile(r"; it last wrote: PLEASE submit a bug report\b.*", re.DOTALL)
 """What LLVM writes at each crash of a process that has loaded it."""
 _OF_CALL = re.compile(r": nan where |\bit wrote (?:before|past) |^crashed: .*\bSIG(?:SEGV|BUS)\b")
 """What a call of wrong sizes, or a wrong launch, leads to: results that nobody wrote, and accesses beyond an array."""
 _FEW_FAIL = 100
 """If fewer than one case of so many fails, it is called as it should be."""
+_PART_OF_PATIENCE = 5
+"""One run at the shape that was asked for may take the patience divided by this. There are one to four of them."""
 _LONGER = 4
 """By so many budgets, few samples become enough for an interval."""
 _USUAL = "float32"
@@ -91,7 +100,7 @@ class Judging:
                 return self._wrong(self._told(outcome.failing, outcome, watchdog), outcome)
             watchdog.every = WHILE_TIMED
             report = self._timed(outcome)
-            wrong = self._wrong_when_timed(report, patience)
+            wrong = self._wrong_when_timed(report, patience, outcome.remarks)
         if wrong is not None:
             wrong = self._told(wrong, outcome, watchdog)
         report.judgement = self._judgement(outcome, wrong, checked=not report.interrupted)
@@ -140,18 +149,24 @@ class Judging:
             and (spec.variant == self._text.variant or spec.backend != self._text.backend or not self._target.emulated)
         ]
 
-    def _wrong_when_timed(self, report: Report, patience: float) -> FailingCase | None:
-        """What is wrong at a timed shape, or with its times; None where nothing is, or where nobody has looked."""
+    def _wrong_when_timed(self, report: Report, patience: float, remarks: list[str]) -> FailingCase | None:
+        """What is wrong at a timed shape, or at one that was asked for, or with its times.
+
+        None where nothing is, or where nobody has looked. Of shapes that cannot be tried it adds remarks.
+        """
         for at, row in enumerate(report.rows):
             if row.variant != self._text.variant:
                 continue
-            if row.status == "ok" and not report.interrupted:
-                report.rows[at] = self._doubted(row, patience)
+            status, reason, sizes = row.status, row.reason, tuple(row.shape.values())
+            if status not in FAILURES and not report.interrupted:
+                if doubt := self._doubt(row, patience, remarks):
+                    status, reason, sizes = doubt
+                    where = "" if sizes == tuple(row.shape.values()) else f", at {named(sizes)}"
+                    report.rows[at] = replace(row, status=status, reason=reason + where)
                 self._refuse_what_nobody_believes(report.rows[at])
-            status, reason = report.rows[at].status, report.rows[at].reason
             if status in FAILURES:
                 seed = str(self._settings["seed"])
-                return FailingCase("compare", seed, row.dtype, list(row.shape.values()), reason or status)
+                return FailingCase("compare", seed, row.dtype, list(sizes), reason or status)
         return None
 
     def _refuse_what_nobody_believes(self, row: Row) -> None:
@@ -160,12 +175,38 @@ class Judging:
             longer = f"give a longer --budget, such as {_LONGER * self._settings['budget_seconds']:g}"
             raise WrongRequest(f"{self._given.file} is not judged: {ABOVE_ALL}: {longer}")
 
-    def _doubted(self, row: Row, patience: float) -> Row:
-        """The row, whose status is that of its fault if it is right only while it is not timed."""
-        sizes = tuple(row.shape.values())
-        settings = self._settings["threads"], self._settings["seed"], patience
-        doubt = clock.doubt(self._text, self._target, row.dtype, sizes, *settings)
-        return row if doubt is None else replace(row, status=doubt[0], reason=doubt[1])
+    def _doubt(self, row: Row, patience: float, remarks: list[str]) -> clock.Doubt | None:
+        """What is wrong with the times of a row, or at the shape that was asked for, if that can be tried."""
+        timed = tuple(row.shape.values()) if row.status == "ok" else None
+        asked, why_not = tuple(row.asked.values()), self._why_not_tried(row, patience)
+        threads, seed = self._settings["threads"], self._settings["seed"]
+        checked = timed if why_not else asked
+        found: clock.Doubt | None = None
+        try:
+            found = clock.doubt(self._text, self._target, row.dtype, timed, checked, threads, seed, patience)
+        except MemoryError as error:
+            why_not = str(error)
+        if found is not None and found.status not in FAILURES:  # what its device lacks is no fault of it
+            found, why_not = None, found.reason
+        if why_not and (row.requested or row.status not in RAN):
+            remarks.append(f"not tried at {named(asked)}: {why_not}")
+        return found
+
+    def _why_not_tried(self, row: Row, patience: float) -> str | None:
+        """Why a launch at the shape that was asked for is too much, with what to do; None where it is not."""
+        seconds = row.estimated_seconds
+        if seconds is None:
+            return row.reason
+        if seconds > patience / _PART_OF_PATIENCE:
+            longer = f"give a longer --patience, such as {math.ceil(1.2 * _PART_OF_PATIENCE * seconds)}"
+            return f"one run there would take {sizing.in_words(seconds)}; {longer}"
+        if answers.TOO_LONG in (row.note or ""):
+            return "its right answer there takes too long"
+        try:
+            check_memory(self._text.problem, tuple(row.asked.values()), np.dtype(row.dtype))
+        except MemoryError as error:
+            return str(error)
+        return None
 
     def _wrong(self, failing: FailingCase, outcome: Outcome) -> Report:
         """The results of a source that is not timed, since it is wrong."""
@@ -188,7 +229,7 @@ class Judging:
             limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
             return replace(failing, reason=limit)
         reason = in_their_lines(failing.reason, self._text, self._given.file)
-        hint = _OF_ORDER if failing.kind == "same-bits" else ""
+        hint = _OF_ORDER if failing.kind == "same-bits" else _OF_TIME if SEEMS_TO_TAKE in reason else ""
         said = self._given.call if outcome.failed * _FEW_FAIL > outcome.cases else None
         told = for_an_author(reason, said, emulated=self._target.emulated)
         return replace(failing, reason=told + hint)

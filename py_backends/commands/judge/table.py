@@ -8,7 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from py_backends.display import comparison, console, layout, remarks, units
-from py_backends.results.report import FailingCase, Judgement, Report, Row
+from py_backends.results.report import FAILURES, FailingCase, Judgement, Report, Row
+
+_IN_COMPARISON = {True: "but its time is not to be believed", False: "but not that of the comparison"}
+"""What a source is whose cases all hold, and which is wrong: by whether it is `impossible`."""
 
 
 def print_report(report: Report, out: Console) -> None:
@@ -32,16 +35,24 @@ def lines(report: Report, found: Judgement) -> Iterator[str]:
     failed = (
         f"{found.failed} of {tried} fail" if found.failed and found.cases else f"{tried} hold" if found.cases else ""
     )
+    rows = sorted((each for each in report.rows if each.variant == found.variant), key=_is_right)
+    row = rows[0] if rows else None
+    impossible = row is not None and row.status == "impossible"
+    but = f", {_IN_COMPARISON[impossible]}" if found.failing and found.failing.kind == "compare" else ""
     said = "right" if found.right else "wrong" if found.failing else "interrupted"
-    yield f"{said}: {where}{failed and f': {failed}'}"
-    row = next((each for each in report.rows if each.variant == found.variant), None)
+    yield f"{said}: {where}{failed and f': {failed}{but}'}"
     if said == "interrupted":
         yield "the timed shape was not checked to the end, so nobody knows whether it is right: run it again"
     if found.failing is not None:
-        yield f"smallest failing case: {_case(found.failing, row)}: {found.failing.reason}"
+        about = "not to be believed" if impossible else "smallest failing case"
+        yield f"{about}: {_case(found.failing, row)}: {found.failing.reason}"
     if found.right and row is not None:
         yield from _speed(report, row)
     yield from (f"remark: {each}" for each in found.remarks)
+
+
+def _is_right(row: Row) -> bool:
+    return row.status not in FAILURES
 
 
 def _case(failing: FailingCase, row: Row | None) -> str:

@@ -20,6 +20,7 @@ from py_backends.conformance.sizes import fits
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
 from py_backends.conformance.trials import Kind, Trial, answer, named
 from py_backends.errors import BrokenKernel, WrongRequest
+from py_backends.results.check import STILL_CHANGING
 from py_backends.results.report import FailingCase
 from py_backends.results.spec import Sizes
 from py_backends.wording import listed
@@ -175,15 +176,23 @@ class _Trying:
         return not ended and len(failing) < _MOST_FAILING_KINDS
 
     def _smallest(self) -> FailingCase:
-        """The smallest failing case, made smaller where it fails alone."""
+        """The smallest failing case, made smaller where it fails alone.
 
-        def size(wrong: tuple[Tally, Any, str]) -> tuple[bool, float]:
-            tally, case, _ = wrong
+        Where an output was still changing, cases after that may be wrong by the same work.
+        """
+
+        def size(wrong: tuple[Tally, Any, str]) -> tuple[bool, bool, float]:
+            tally, case, reason = wrong
             dimensions = len(self._subject.text.problem.dimensions)
-            return tally.kind in DEPENDING, math.prod(case.sizes[:dimensions]) if case else -1
+            return (
+                STILL_CHANGING not in reason,
+                tally.kind in DEPENDING,
+                math.prod(case.sizes[:dimensions]) if case else -1,
+            )
 
         tally, case, reason = min(self._wrong, key=size)
-        if isinstance(case, Trial) and tally.kind not in DEPENDING and not _is_end(reason):
+        alone = tally.kind not in DEPENDING and STILL_CHANGING not in reason
+        if isinstance(case, Trial) and alone and not _is_end(reason):
             case, reason = self._shrunk(case, reason, np.dtype(tally.dtype))
         name, sizes = (case.name, list(case.sizes)) if case else ("", [])
         return FailingCase(tally.kind, name, tally.dtype, sizes, reason)
