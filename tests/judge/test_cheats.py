@@ -11,16 +11,20 @@ import pytest
 from judged import OF_JUDGE, judge
 
 from py_backends import registry
-from py_backends.commands.judge import clock, digits, watchdog
+from py_backends.commands.judge import clock, digits, trying, watchdog
 from py_backends.commands.judge.judging import Judging
 from py_backends.commands.judge.source import Given
+from py_backends.conformance import running
 from py_backends.conformance.formats import limits
 from py_backends.conformance.running import verdict
-from py_backends.conformance.trials import answer
+from py_backends.conformance.tally import Tally
+from py_backends.conformance.trials import Trial, answer, seeded
 from py_backends.contract import Reference, Target
 from py_backends.errors import WrongRequest
 from py_backends.harness.case import Case
 from py_backends.number_formats import DTYPES
+from py_backends.results import check
+from py_backends.results.check import STILL_CHANGING
 from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.results.roofline import ABOVE_ALL, UNCERTAIN
 from py_backends.system import machine
@@ -207,7 +211,11 @@ FEW_DIGITS = """
 
 @OF_JUDGE
 @pytest.mark.numpy
-@pytest.mark.parametrize(("cut", "when"), [(13, "m == n > 32 and k > 400"), (4, "k >= 200")], ids=["TF32", "20 digits"])
+@pytest.mark.parametrize(
+    ("cut", "when"),
+    [(13, "m == n > 32 and k > 400"), (4, "k >= 200"), (7, "k >= 256 and (a % 1).any() and (b % 1).any()")],
+    ids=["TF32", "20 digits", "of what is not whole"],
+)
 def test_fewer_digits_in_long_sums_alone_are_seen(cut: int, when: str, tmp_path: Path) -> None:
     """The bound of a long sum hides them, but for inputs of which each sum has one product."""
     text = in_numpy(FEW_DIGITS.format(cut=cut, when=when))
@@ -219,14 +227,17 @@ def test_fewer_digits_in_long_sums_alone_are_seen(cut: int, when: str, tmp_path:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_numbers_of_all_digits_have_an_exact_result(dtype: str) -> None:
-    """Each needs its last digit, and their product with a diagonal rounds nothing."""
+    """Each needs its last digit, and their product with a diagonal rounds nothing. But 0, none is a whole number."""
     problem = registry.problem("matmul")
     for which, trial in enumerate(digits.trials(problem, (7, 130, 300), 1)):
         assert trial.exact
         found = answer(problem, trial, np.dtype(dtype))
-        numbers = found.inputs[which].astype(np.int64)
+        own, others = found.inputs[which].astype(np.float64), found.inputs[1 - which].astype(np.float64)
+        if np.dtype(dtype).kind != "i":
+            assert (own % 1).all()
+            assert (others[others != 0] % 1).all()
+        numbers = np.ldexp(np.frexp(own)[0], limits(np.dtype(dtype)).digits)
         assert (numbers % 2 == 1).all()
-        assert numbers.min() >= 2 ** (limits(np.dtype(dtype)).digits - 1)
         right = [each.value.astype(problem.result_dtype(np.dtype(dtype))) for each in found.references]
         assert verdict(right, found, problem.rule) is None
 
@@ -236,6 +247,98 @@ def test_each_input_has_all_digits_once_unless_every_bit_counts(kernel: str, inp
     """There any numbers show a lower precision."""
     problem = registry.problem(kernel)
     assert len(list(digits.trials(problem, problem.default_sizes, 1))) == inputs
+
+
+WRONG_WHERE_SLOW = """
+    c[...] = a @ b
+    if (m, n) == (521, 509):
+        time.sleep(0.4)
+        c[0, 0] += 100"""
+
+
+@OF_JUDGE
+@pytest.mark.numpy
+def test_what_is_wrong_at_the_shape_that_was_asked_for_alone_is_seen(tmp_path: Path) -> None:
+    """The comparison has no time for it, and shortens the row."""
+    options = "--backend", "numpy", "--shape", "matmul=521x509x499"
+    answer = judge(tmp_path, "special.py", in_numpy(WRONG_WHERE_SLOW), *options)
+    assert (answer.code, answer.failing["sizes"]) == (1, [521, 509, 499]), answer.run
+    assert any(row["variant"] == "judged" and row["requested"] for row in answer.rows)
+
+
+LATE = """// py-backends: mm(m, n, k, a, b, c)
+#include <thread>
+static void rows(int first, int last, int n, int k, const float *a, const float *b, float *c) {
+  for (int i = first; i < last; ++i) {
+    for (int j = 0; j < n; ++j) c[(long)i * n + j] = 0;
+    for (int p = 0; p < k; ++p)
+      for (int j = 0; j < n; ++j) c[(long)i * n + j] += a[(long)i * k + p] * b[(long)p * n + j];
+  }
+}
+void mm(int m, int n, int k, const float *a, const float *b, float *c) {
+  if (m == 521) std::thread(rows, 0, m / 2, n, k, a, b, c).detach();
+  else rows(0, m / 2, n, k, a, b, c);
+  rows(m / 2, m, n, k, a, b, c);
+}
+"""
+
+
+@OF_JUDGE
+@pytest.mark.openmp
+def test_a_thread_that_works_on_after_the_call_is_seen(tmp_path: Path) -> None:
+    """It has half of the work, and is there first in every second launch."""
+    options = "--backend", "openmp", "--shape", "matmul=521x509x499"
+    answer = judge(tmp_path, "late.cpp", LATE, *options)
+    assert (answer.code, answer.failing["sizes"]) == (1, [521, 509, 499]), answer.run
+
+
+def test_an_output_that_changes_while_it_is_judged_has_no_wrong_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is right by the time that the element would be told."""
+
+    def late(_: object, output: Any, value: Any, *__: int) -> str:
+        output[...] = value
+        return f"{output[0]} where {value[0]} is right"
+
+    for module in check, running:
+        monkeypatch.setattr(module, "first_wrong", late)
+    value = np.arange(1.0, 9.0)
+    for reference in Reference(value), Reference(value, np.zeros(8)):
+        assert check.check_output(np.zeros(8), reference, "any").reason == STILL_CHANGING
+        exact: Any = SimpleNamespace(trial=SimpleNamespace(exact=True), references=[reference])
+        assert verdict([np.zeros(8)], exact, "any") == STILL_CHANGING
+
+
+def test_a_case_whose_output_was_still_changing_comes_before_smaller_ones() -> None:
+    """These may be wrong by the same work."""
+    of_matmul: Any = SimpleNamespace(text=registry.kernel_texts("matmul", "numpy")["lecture"])
+    failing: Any = object.__new__(trying._Trying)
+    failing._subject = of_matmul
+    tally = Tally("numpy", "cpu", "matmul", "lecture", "float32", "shapes")
+    cases = {size: Trial(f"{size}x{size}x{size}", (size,) * 3, seeded) for size in (3, 500)}
+    failing._wrong = [(tally, cases[500], STILL_CHANGING), (tally, cases[3], "it wrote past the end of its output")]
+    found = failing._smallest()
+    assert (found.case, found.reason) == ("500x500x500", STILL_CHANGING)
+
+
+class Often:
+    """A launch that is right until the last one that is asked for."""
+
+    def __init__(self, right: int) -> None:
+        self.right, self.launches = right, 0
+
+    def run(self, *_: object) -> str | None:
+        self.launches += 1
+        return "wrong" if self.launches > self.right else None
+
+
+@pytest.mark.parametrize("right", [0, 3, 99])
+def test_a_short_launch_is_looked_at_some_times(right: int) -> None:
+    runner: Any = Often(right)
+    judged = SimpleNamespace(reason=None)
+    case: Any = SimpleNamespace(poison=lambda: None, check_output=lambda: judged)
+    text: Any = None
+    said = clock._of_some_launches(runner, text, case)
+    assert said == (None if right == 99 else f"wrong, {clock._LATE}" if right else "wrong")
 
 
 @OF_JUDGE
@@ -337,7 +440,7 @@ def test_a_launch_may_take_as_long_beside_the_clock_as_in_the_suite(monkeypatch:
     monkeypatch.setattr(clock, "Runner", runner)
     text: Any = registry.kernel_texts("matmul", "numpy")["lecture"]
     with pytest.raises(KeyboardInterrupt):
-        clock.doubt(text, Target("cpu", True), "float32", (2, 2, 2), 1, 1, 7.0)
+        clock.doubt(text, Target("cpu", True), "float32", (2, 2, 2), (2, 2, 2), 1, 1, 7.0)
     assert given["patience"] >= 7
 
 

@@ -19,6 +19,7 @@ from py_backends.commands.judge.source import Added, Given
 from py_backends.commands.judge.trying import Outcome
 from py_backends.harness import compare
 from py_backends.harness.compare import checked_settings
+from py_backends.harness.roofs import SEEMS_TO_TAKE
 from py_backends.results.report import Report, Row
 
 pytestmark = pytest.mark.stamped
@@ -404,8 +405,12 @@ def timed(monkeypatch: pytest.MonkeyPatch, *rows: Row, interrupted: bool = False
     monkeypatch.setattr(compare, "run", lambda *_: report)
 
 
-def row_at(size: int, status: str = "ok") -> Row:
-    return Row("matmul", "numpy", "cpu", "lecture", "float32", {"m": size, "n": size, "k": size}, status)
+def row_at(size: int, status: str = "ok", **more: Any) -> Row:
+    return Row("matmul", "numpy", "cpu", "lecture", "float32", shape(size), status, **more)
+
+
+def shape(size: int) -> dict[str, int | float]:
+    return dict.fromkeys(("m", "n", "k"), size)
 
 
 def test_an_interrupted_run_does_not_say_that_the_file_is_right(
@@ -431,9 +436,9 @@ def test_each_timed_shape_counts(judging: Judging, monkeypatch: pytest.MonkeyPat
     """A row that is doubted has the status of its fault."""
     asked = []
 
-    def doubt(*what: Any) -> tuple[str, str] | None:
+    def doubt(*what: Any) -> clock.Doubt | None:
         asked.append(what[3])
-        return ("impossible", "its clock is wrong") if what[3][0] == 9 else None
+        return clock.Doubt("impossible", "its clock is wrong", what[3]) if what[3][0] == 9 else None
 
     monkeypatch.setattr(clock, "doubt", doubt)
     timed(monkeypatch, row_at(8), row_at(9))
@@ -443,4 +448,73 @@ def test_each_timed_shape_counts(judging: Judging, monkeypatch: pytest.MonkeyPat
     assert report.judgement is not None
     assert report.judgement.failing is not None
     assert (report.judgement.right, report.judgement.failing.sizes) == (False, [9, 9, 9])
-    assert "smallest failing case: compare at m=9 n=9 k=9, float32" in list(table.lines(report, report.judgement))[1]
+    first, second, *_ = table.lines(report, report.judgement)
+    assert first.endswith("5 cases of 1 kinds in float32 hold, but its time is not to be believed")
+    assert second.startswith("not to be believed: compare at m=9 n=9 k=9, float32")
+
+
+SHORTENED = {"requested": shape(90), "estimated_seconds": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("row", "shapes", "remark"),
+    [
+        (row_at(9, **SHORTENED), (9, 90), None),
+        (row_at(9, "emulated", **SHORTENED), (None, 90), None),
+        (row_at(90, "skipped", reason="no time", estimated_seconds=0.1), (None, 90), None),
+        (row_at(90, "skipped", reason="no memory"), (None, None), "no memory"),
+        (row_at(9, **SHORTENED | {"estimated_seconds": 10}), (9, 9), "about 10 s; give a longer --patience"),
+        (row_at(9, **SHORTENED | {"requested": shape(10**7)}), (9, 9), "GB"),
+        (row_at(9, note="whose right answer would take an hour", **SHORTENED), (9, 9), "right answer"),
+        (row_at(90, estimated_seconds=10), (90, 90), None),
+    ],
+)
+def test_the_shape_that_was_asked_for_is_tried_unless_it_is_said(
+    row: Row,
+    shapes: tuple[int | None, int | None],
+    remark: str | None,
+    judging: Judging,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once, whatever the comparison had time for."""
+    tried: list[Any] = []
+    monkeypatch.setattr(clock, "doubt", lambda *what: tried.extend(what[3:5]))
+    timed(monkeypatch, row)
+    found = judging.run(30.0, None).judgement
+    assert found is not None
+    assert tried == [None if size is None else (size,) * 3 for size in shapes]
+    assert [each.partition(": ")[0] for each in found.remarks] == (
+        [f"not tried at {'x'.join(str(each) for each in row.asked.values())}"] if remark else []
+    )
+    assert (remark or "") in "".join(found.remarks)
+
+
+def test_what_fails_where_the_row_was_shortened_has_the_shape_that_was_asked_for(
+    judging: Judging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "doubt", lambda *what: clock.Doubt("mismatch", "1 where 2 is right", what[4]))
+    timed(monkeypatch, row_at(9, **SHORTENED))
+    report = judging.run(30.0, None)
+    assert report.judgement is not None
+    first, second, *_ = table.lines(report, report.judgement)
+    assert first.endswith("hold, but not that of the comparison")
+    assert second.startswith("smallest failing case: compare at m=90 n=90 k=90, float32")
+    assert (report.rows[0].status, report.rows[0].reason) == ("mismatch", "1 where 2 is right, at 90x90x90")
+
+
+def test_a_time_above_the_ceiling_is_explained(judging: Judging, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed(monkeypatch, row_at(9, "impossible", reason=f"{SEEMS_TO_TAKE} 1 s"))
+    found = judging.run(30.0, None).judgement
+    assert found is not None
+    assert found.failing is not None
+    assert found.failing.reason.endswith("it may keep results, or leave work for after the call")
+
+
+def test_a_device_that_lacks_what_a_shape_needs_accuses_nobody(
+    judging: Judging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "doubt", lambda *what: clock.Doubt("skipped", "too little memory", what[4]))
+    timed(monkeypatch, row_at(9, **SHORTENED))
+    found = judging.run(30.0, None).judgement
+    assert found is not None
+    assert (found.right, found.remarks) == (True, ["not tried at 90x90x90: too little memory"])

@@ -187,7 +187,8 @@ class Judging:
         except MemoryError as error:
             why_not = str(error)
         if found is not None and found.status not in FAILURES:  # what its device lacks is no fault of it
-            found, why_not = None, found.reason
+            why_not = found.reason
+            found = None
         if why_not and (row.requested or row.status not in RAN):
             remarks.append(f"not tried at {named(asked)}: {why_not}")
         return found
