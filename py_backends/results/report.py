@@ -399,8 +399,8 @@ The width is None where none came by itself: all is whole numbers, or there is a
 class FailingCase:
     """A case of the conformance suite that does not hold, or a row that is wrong.
 
-    kind, case: their names in the suite; `prepare` is a source that does not compile, `compare` the timed shape, whose
-        case is its seed.
+    kind, case: their names in the suite; `prepare` is a source that does not compile, `compare` the timed shape or the
+        one that was asked for, whose case is its seed.
     sizes: of the kernel; empty where the fault is the same at any.
     reason: the first wrong element with its value and the right one, or how the worker ended.
     """
@@ -417,8 +417,8 @@ class Judgement:
     """What `judge` says of one file.
 
     file: its path, as it was given.
-    right: whether every case holds, and the row at the timed shape. False, without a failing case, after an
-        interruption, which leaves that row unchecked.
+    right: whether every case holds, and the row at its shape and at the one that was asked for. False, without a
+        failing case, after an interruption, which leaves that row unchecked.
     dtypes: the number formats in which it was tried.
     cases, kinds: how many of the suite ran, and of how many kinds.
     failed: how many of them do not hold. A kind is left after three.

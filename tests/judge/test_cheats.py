@@ -217,9 +217,13 @@ FEW_DIGITS = """
     ids=["TF32", "20 digits", "of what is not whole"],
 )
 def test_fewer_digits_in_long_sums_alone_are_seen(cut: int, when: str, tmp_path: Path) -> None:
-    """The bound of a long sum hides them, but for inputs of which each sum has one product."""
+    """The bound of a long sum hides them, but for inputs of which each sum has one product.
+
+    With some seeds, TF32 has an element that is just beyond the bound.
+    """
     text = in_numpy(FEW_DIGITS.format(cut=cut, when=when))
-    answer = judge(tmp_path, "digits.py", text, "--backend", "numpy", "--shape", "matmul=64x64x1000")
+    options = "--backend", "numpy", "--shape", "matmul=64x64x1000", "--seed", "1"
+    answer = judge(tmp_path, "digits.py", text, *options)
     assert (answer.code, answer.failing["kind"]) == (1, "compare"), answer.run
     assert "all digits of float32" in answer.failing["reason"]
     assert "where" in answer.failing["reason"]
