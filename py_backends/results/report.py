@@ -399,8 +399,8 @@ The width is None where none came by itself: all is whole numbers, or there is a
 class FailingCase:
     """A case of the conformance suite that does not hold, or a row that is wrong.
 
-    kind, case: their names in the suite; `prepare` is a source that does not compile, `compare` the timed shape or the
-        one that was asked for, whose case is its seed.
+    kind, case: their names in the suite; `prepare` is a source that does not compile. `compare` is the timed shape, or
+        the one that was asked for, whose case is its seed.
     sizes: of the kernel; empty where the fault is the same at any.
     reason: the first wrong element with its value and the right one, or how the worker ended.
     """
