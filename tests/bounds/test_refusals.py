@@ -39,6 +39,11 @@ def added(x: Any) -> Any:
             lambda x: x ** (1 + x[0] * x[1] - x[0] * x[1]),
             r"np.power of numbers that may be negative or 0 to a power that was rounded has",
         ),
+        (
+            lambda x: np.diag(np.abs(x[0]) + 1) ** (x[0] * x[1] - x[0] * x[1]),
+            r"np.power of numbers that may be negative or 0 to a power that was rounded has",
+        ),
+        (lambda x: np.sort(1e30 * x * 1e30), r"np.sort of numbers that may overflow has no bound"),
         (lambda x: np.sum(x, where=x > 0), r"np.sum with where has no bound"),
         (lambda x: np.pad(x, 1, "mean"), r"np.pad with mode 'mean'.* has no bound"),
         (lambda x: x.tofile("x"), r"the method tofile of arrays has no bound"),
@@ -60,6 +65,8 @@ def test_the_message_names_what_has_no_bound(function: Any, message: str) -> Non
     [
         lambda x: x if x[:3].sum() > 0 else -x,
         lambda x: x[np.add.reduceat(x, [0, 3]) > 0],
+        lambda x: x if np.all(np.add.reduceat(x, [0, 3]) > 0) else -x,
+        lambda x: x if np.any(np.add.reduceat(x, [0, 3]) < 0) else -x,
         lambda x: np.argmax(np.stack([x[:3].sum(), x[0] * 0])),
         lambda x: np.argsort(np.stack([x[:3].sum(), x[0] * 0])),
         lambda x: x[:3].sum().astype(int),

@@ -61,6 +61,15 @@ def test_what_overflows_on_its_way_may_end_as_a_finite_number() -> None:
         assert check_output(np.asarray(result, np.float32), reference, "componentwise").reason is None
 
 
+def test_a_sum_that_a_narrow_result_cannot_hold_may_be_infinite_there() -> None:
+    """It lies so close to where float16 ends that its order decides."""
+    x = np.float16([65504, 15.8, 0.2])
+    reference = bounded(np.sum, x, sums="float32", results=["float16"])
+    for right in (65504, np.inf):
+        assert check_output(np.float16(right), reference, "componentwise").reason is None
+    assert check_output(np.float16(65_440), reference, "componentwise").reason
+
+
 def test_a_square_that_overflows_spoils_its_reciprocal() -> None:
     x = np.float32([1e25, 2.0])
     reference = bounded(lambda x: 1 / (x * x), x)
@@ -94,6 +103,7 @@ def test_matrix_units_take_subnormal_bfloat16_for_zero() -> None:
     b = np.array([[1.0], [1e-39]], np.float32).astype("bfloat16")
     reference = bounded(lambda a, b: a @ b, a, b, sums="float32")
     assert check_output(np.float32([[0.0]]), reference, "componentwise").reason is None
+    assert passes(bounded(np.sum, np.float32([2.0**-130] * 3).astype("bfloat16"), sums="float32"), 0.0)
     large = np.array([[1.0, 1.0]], np.float32).astype("bfloat16")
     assert bounded(lambda a, b: a @ b, large, b, sums="float32").bound < 1e-6
 
@@ -241,3 +251,17 @@ def test_a_power_of_what_may_be_zero() -> None:
     assert passes(reference, *[[0.0], [2.0**-72], [np.inf], [np.nan], [1.0]])
     assert not passes(reference, *[[0.1], [0.0], [1.0], [1.0], [1.0]])
     assert not passes(reference, *[[0.0], [0.0], [1.0], [1.0], [0.0]])
+
+
+def test_an_infinite_power_of_what_may_be_one() -> None:
+    """The sum is 1, or beside it, and so its power is 1, 0 or infinite."""
+    reference = bounded(lambda x, y: x.sum(axis=1) ** y, np.float32([[0.1] * 10]), np.float32([np.inf]))
+    for right in (0.0, 1.0, np.inf):
+        assert passes(reference, right)
+
+
+def test_a_root_of_a_sum_of_unknown_sign_may_be_no_number() -> None:
+    x, y = np.float32([0.1]), np.nextafter(np.float32([-1.1]), np.float32(0))
+    reference = bounded(lambda x, y: np.sqrt(x + y + 1), x, y)
+    assert reference.value > 0
+    assert passes(reference, np.nan)

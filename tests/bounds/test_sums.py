@@ -199,6 +199,8 @@ def test_the_arithmetic_is_that_of_the_widest_input_or_result() -> None:
         reference = bounded(lambda x, y: x * y + x, *inputs, results=results)
         assert check_output(inputs[0].astype(float) * narrow + inputs[0], reference, "componentwise").reason is None
         assert check_output((narrow * narrow + narrow).astype(float), reference, "componentwise").reason
+    product = bounded(np.multiply, wide, wide[::-1], sums=np.float32)  # of numbers that were rounded before
+    assert check_output(narrow * narrow[::-1], product, "componentwise").reason is None
     reference = bounded(lambda x, y: x * y + x, wide, narrow, sums=np.float32)
     assert check_output(narrow * narrow + narrow, reference, "componentwise").reason is None
     half, brain = wide.astype(np.float16), wide.astype(ml_dtypes.bfloat16)
