@@ -246,6 +246,17 @@ def test_numbers_of_all_digits_have_an_exact_result(dtype: str) -> None:
         assert verdict(right, found, problem.rule) is None
 
 
+@pytest.mark.parametrize("kernel", ["attention", "nbody"])
+def test_no_result_of_them_is_subnormal(kernel: str) -> None:
+    """Some devices take such a number for zero, whatever the source."""
+    problem, dtype = registry.problem(kernel), np.dtype(np.float32)
+    sizes = (40, 17, 33)[: len(problem.dimensions)]
+    for seed in range(20):
+        for trial in digits.trials(problem, sizes, seed):
+            (reference,) = answer(problem, trial, dtype).references
+            assert not ((reference.value != 0) & (np.abs(reference.value) < limits(dtype).normal)).any()
+
+
 @pytest.mark.parametrize(("kernel", "inputs"), [("matmul", 2), ("attention", 3), ("vecadd", 0)])
 def test_each_input_has_all_digits_once_unless_every_bit_counts(kernel: str, inputs: int) -> None:
     """There any numbers show a lower precision."""

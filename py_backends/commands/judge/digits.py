@@ -28,7 +28,8 @@ def trials(problem: Problem, sizes: Sizes, seed: int) -> Iterator[Trial]:
     """A trial for each input, which has all digits. The others have equal numbers on a diagonal, in any order, else 0.
 
     Their signs differ. All numbers are divided by a power of two, and so is none of them whole but 0, unless all are
-    in the format. There are none where every bit of any result counts.
+    in the format. Those of all digits lie between an eighth and 2, so that no exponential of them vanishes: a device
+    that takes subnormal numbers for zero is no fault of a source. There are none where every bit of any result counts.
     """
     if problem.rule == "bitwise":
         return
@@ -47,15 +48,15 @@ def _all_digits(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.
     for at, array in enumerate(inputs):
         if at == which:
             numbers = 2 * generator.integers(quarter, 2 * quarter, array.shape) + 1
-            array[...] = (numbers * _part(digits, dtype, generator)).astype(dtype)
+            array[...] = (numbers * _part(dtype, generator, digits - 1, digits + 2)).astype(dtype)
         else:
             count = min(array.shape, default=1)
             places = tuple(generator.permutation(length)[:count] for length in array.shape)
             signs = generator.choice([-1, 1], count if places else ())
-            array[places] = (signs * _part(_MOST_HALVINGS, dtype, generator)).astype(dtype)
+            array[places] = (signs * _part(dtype, generator, 1, _MOST_HALVINGS)).astype(dtype)
     return inputs
 
 
-def _part(halvings: int, dtype: np.dtype[Any], generator: np.random.Generator) -> float:
-    """A part of 1, halved at most so often, by lot; 1 where a format has whole numbers alone."""
-    return 1 if dtype.kind == "i" else 0.5 ** generator.integers(1, halvings, endpoint=True)
+def _part(dtype: np.dtype[Any], generator: np.random.Generator, least: int, most: int) -> float:
+    """A part of 1, halved so often, by lot; 1 where a format has whole numbers alone."""
+    return 1 if dtype.kind == "i" else 0.5 ** generator.integers(least, most, endpoint=True)
