@@ -121,7 +121,7 @@ class Race:
 
     def changes(self) -> list[Change]:
         """Changes of the inputs for which it is known what is right."""
-        return self._read("changes")  # type: ignore[no-any-return]
+        return self._read("changes")  # type: ignore[no-any-return]  # as `write_changes` wrote it
 
     def write(self, facts: Facts, functions: Mapping[str, bytes]) -> None:
         """Write what is known before anything is computed: functions by their names, as `travel` packs them."""

@@ -286,7 +286,7 @@ def test_a_race_says_who_keeps_results() -> None:
 def test_a_race_says_who_gives_its_first_result_for_ever() -> None:
     named = {"first": functions.first_for_ever, "numpy": np.cumsum}
     for given in ({"tolerance": 1e-9}, {"reference": np.cumsum}):
-        first, numpy = pb.race(named, X, budget=1, **given).rows  # type: ignore[arg-type]
+        first, numpy = pb.race(named, X, budget=1, **given).rows  # type: ignore[arg-type]  # of two kinds
         assert (first.status, numpy.status) == ("mismatch", "ok"), "the baseline may be the one"
         assert "first gives an earlier result for inputs of which" in (first.reason or "")
 

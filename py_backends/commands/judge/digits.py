@@ -28,8 +28,8 @@ def trials(problem: Problem, sizes: Sizes, seed: int) -> Iterator[Trial]:
     """A trial for each input, which has all digits. The others have equal numbers on a diagonal, in any order, else 0.
 
     Their signs differ. All numbers are divided by a power of two, and so is none of them whole but 0, unless all are
-    in the format. Those of all digits lie between an eighth and 2, so that no exponential of them vanishes: a device
-    that takes subnormal numbers for zero is no fault of a source. There are none where every bit of any result counts.
+    in the format. Those of all digits lie between an eighth and 2, so that no exponential of them vanishes. Some
+    devices take subnormal results for zero, whatever the source. There are none where every bit of any result counts.
     """
     if problem.rule == "bitwise":
         return
