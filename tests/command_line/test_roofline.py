@@ -67,12 +67,14 @@ def ceiling(kind: str, rates: list[float] | float, working_set: int | None = Non
     return made
 
 
-def judged(row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0) -> RunningRow:
+def judged(
+    row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0, disturbed: bool = False
+) -> RunningRow:
     """The row, once judged by a roof of these ceilings, the peak first."""
     peak, *bandwidths = ceilings
     found = Ceilings(2)
     found._roofs[row] = Roof(flops, moved, peak, tuple(bandwidths), more)
-    place_under([row], found)
+    place_under([row], found, disturbed=disturbed)
     return row
 
 
@@ -151,6 +153,16 @@ def test_a_few_rounds_condemn_a_row_whose_samples_are_all_far_above(
     row = judged(timed("matmul", (1, 1, 1), kernel), 50, 1, ceiling(MULTIPLY_ADDS, peak), memory)
     assert row.status == status
     assert (row.percent_of_ceiling is None) == (status == "ok")
+
+
+@pytest.mark.parametrize(("times", "status"), [(10, "ok"), (100, "impossible")])
+@pytest.mark.parametrize("rounds", [3, ROUNDS])
+def test_beside_others_in_most_rounds_a_row_has_to_be_further_above(rounds: int, times: int, status: str) -> None:
+    """There all samples of a ceiling may be ten times too low."""
+    ceilings = ceiling(MULTIPLY_ADDS, [100.0] * rounds), ceiling(STORED, [10.0] * rounds, 10**6)
+    row = judged(timed("matmul", (1, 1, 1), [0.5 / times] * rounds), 50, 1, *ceilings, disturbed=True)
+    assert row.status == status
+    assert row.notes == ([ABOVE_ALL] if status == "ok" else [])
 
 
 def test_a_figure_within_the_margin_is_none() -> None:
