@@ -207,8 +207,7 @@ class Comparison:
 
     def report(self, settings: dict[str, Any], machine: dict[str, Any]) -> Report:
         """The results so far."""
-        disturbed = self._rounds is not None and self._rounds.are_mostly_disturbed
-        ceilings = roofs.place_under(self._timed, self._ceilings, disturbed=disturbed) if self._ceilings else []
+        ceilings = roofs.place_under(self._timed, self._ceilings) if self._ceilings else []
         for group in self._groups:
             group.keep_right()
         versus, control = judge(self._groups)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Self
@@ -42,13 +43,15 @@ _FAR_ABOVE, _AS_LIKELY = 4, 20
 """With few samples, a figure counts as a bug if each is so many times above the best sample of the ceilings.
 
 The interval of a median needs six samples, since fewer lie on one side of it by chance too often. Here all samples of
-the row lie on one side of all those of its ceilings. If it were as fast as they are, of so many orders at least only
-one would be such. The factor is for a machine on which others compute all the time: two take two thirds of a CPU.
+the row lie on one side of all those of its ceilings, of which there are more once it seems to exceed them. If it were
+as fast as they are, of so many orders at least only one would be such. The factor is for a machine on which others
+compute all the time: two take two thirds of a CPU.
 """
-_IF_DISTURBED = 40
-"""So many times above them it has to be if other processes used the CPUs in most rounds.
+_LOOKS = 40
+"""So many further samples at most of ceilings that a row seems to exceed.
 
-Beside three that computed all the time, on two cores, a ceiling was ten times too low in every round.
+Beside six processes that computed all the time, on two cores, nine of ten samples were 30 times too low. One of ten was
+as high as on an idle machine: its parts of a millisecond had the CPUs for themselves.
 """
 SEEMS_TO_TAKE = "its kernel seems to take"
 """The beginning of what is said of a row whose time is above its ceiling."""
@@ -100,10 +103,18 @@ class Roof:
         """The least seconds by the best samples of the ceilings."""
         return self._seconds(_best(self.peak), max(_best(each) for each in self.bandwidths))
 
-    def are_far_below(self, kernel: Sequence[float], times: float) -> bool:
-        """Whether a kernel's seconds are so many times fewer, in each sample, that few samples tell."""
+    def look_again(self, seconds: float) -> None:
+        """Sample the ceilings until they allow a kernel that takes so many seconds, or often enough."""
+        for _ in range(_LOOKS):
+            if self.fewest_seconds() <= (1 + MARGIN) * seconds:
+                break
+            for each in self.ceilings:
+                each.record.append(each.sample())
+
+    def are_far_below(self, kernel: Sequence[float]) -> bool:
+        """Whether a kernel's seconds are so few, in each sample, that few samples tell."""
         own, others = len(kernel), min(len(each.samples) + len(each.record) for each in self.ceilings)
-        return math.comb(own + others, own) >= _AS_LIKELY and self.fewest_seconds() >= times * max(kernel)
+        return math.comb(own + others, own) >= _AS_LIKELY and self.fewest_seconds() >= _FAR_ABOVE * max(kernel)
 
     def _seconds(self, flops_per_second: float, bytes_per_second: float) -> float:
         return max(self.flops / flops_per_second, self.bytes / bytes_per_second) / self.more
@@ -282,25 +293,20 @@ def ceilings(timed: Sequence[RunningRow], threads: int, seconds: float = math.in
     return made
 
 
-def place_under(timed: Sequence[RunningRow], ceilings: Ceilings, *, disturbed: bool = False) -> list[Ceiling]:
+def place_under(timed: Sequence[RunningRow], ceilings: Ceilings) -> list[Ceiling]:
     """Fill in `percent_of_ceiling` of rows that are right and timed, and mark impossible ones.
-
-    disturbed: whether other processes used the CPUs in most rounds.
 
     Call it after the rounds and the second check. Returns all ceilings, for the results.
     """
     for row in timed:
         roof = ceilings.roof(row)
         if roof and row.status == "ok":
-            _place(row, roof, _IF_DISTURBED if disturbed else 1 + MARGIN)
+            _place(row, roof)
     return ceilings.summary()
 
 
-def _place(row: RunningRow, roof: Roof, impossible: float) -> None:
-    """Compare a row with its roof, round by round. If it only seems to exceed its roof, it gets no per cent.
-
-    impossible: the ratio from which on nobody believes it.
-    """
+def _place(row: RunningRow, roof: Roof) -> None:
+    """Compare a row with its roof, round by round. If it only seems to exceed its roof, it gets no per cent."""
     kernel = {number: sample.kernel for number, sample in row.samples.items()}
     seconds_of_kernel = list(kernel.values())
     fewest = {number: roof.seconds(number) for number in kernel}
@@ -308,11 +314,15 @@ def _place(row: RunningRow, roof: Roof, impossible: float) -> None:
     if not ratios:
         return
     ratio = median(ratios)
-    usual, possible = median(seconds_of_kernel).value, roof.fewest_seconds()
+    usual = median(seconds_of_kernel).value
+    if ratio.value > 1 + MARGIN:
+        with suppress(WorkerFailed):  # then the samples of the rounds tell
+            roof.look_again(usual)
+    possible = roof.fewest_seconds()
     # On a busy machine, a ceiling may have been disturbed in all of a few rounds, or in most of many. It must not
     # condemn a row. So the ratio needs an interval, and the best sample of the ceiling counts too.
-    certain = ratio.low is not None and min(ratio.low, possible / usual) > impossible
-    certain = certain or roof.are_far_below(seconds_of_kernel, max(_FAR_ABOVE, impossible))
+    certain = ratio.low is not None and min(ratio.low, possible / usual) > 1 + MARGIN
+    certain = certain or roof.are_far_below(seconds_of_kernel)
     if ratio.value > 1 + MARGIN and not certain:
         row.notes.append(ABOVE_ALL if possible / usual > 1 + MARGIN else UNCERTAIN)
         return

@@ -250,11 +250,6 @@ class Rounds:
     kept: Whole
     disturbed: dict[str, Whole]
 
-    @property
-    def are_mostly_disturbed(self) -> bool:
-        """Whether other processes used the CPUs in most of them. All are kept if too few others are left."""
-        return bool(self.disturbed) and (self.kept == self.taken or self.kept < self.taken / 2)
-
 
 MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
 STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
@@ -488,8 +483,11 @@ class Report(ShownInNotebooks):
 
     @property
     def mostly_disturbed(self) -> bool:
-        """Whether other processes used the CPUs in most rounds."""
-        return self.rounds is not None and self.rounds.are_mostly_disturbed
+        """Whether other processes used the CPUs in most rounds. All rounds are kept if too few others are left."""
+        rounds = self.rounds
+        if rounds is None or not rounds.disturbed:
+            return False
+        return rounds.kept == rounds.taken or rounds.kept < rounds.taken / 2
 
     def is_unsure_of(self, row: Row) -> bool:
         """Whether a row's rate may be far off, mostly too low: it was disturbed, or its interval is wide."""

@@ -62,19 +62,18 @@ def timed(
 
 def ceiling(kind: str, rates: list[float] | float, working_set: int | None = None) -> TimedCeiling:
     """A ceiling with these samples."""
-    made = TimedCeiling(kind, "float32", "avx2", 2, working_set, CeilingWorker().sample)
-    made.samples.update(enumerate([rates] * ROUNDS if isinstance(rates, float) else rates))
+    samples = [rates] * ROUNDS if isinstance(rates, float) else rates
+    made = TimedCeiling(kind, "float32", "avx2", 2, working_set, lambda _: max(samples))
+    made.samples.update(enumerate(samples))
     return made
 
 
-def judged(
-    row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0, disturbed: bool = False
-) -> RunningRow:
+def judged(row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0) -> RunningRow:
     """The row, once judged by a roof of these ceilings, the peak first."""
     peak, *bandwidths = ceilings
     found = Ceilings(2)
     found._roofs[row] = Roof(flops, moved, peak, tuple(bandwidths), more)
-    place_under([row], found, disturbed=disturbed)
+    place_under([row], found)
     return row
 
 
@@ -141,8 +140,7 @@ def test_a_few_rounds_condemn_no_row_and_give_no_per_cent_above_the_ceiling() ->
         ([0.1, 0.12, 0.1], [100.0, 30.0, 50.0], "impossible"),
         ([0.1, 0.2, 0.1], [100.0, 30.0, 50.0], "ok"),  # a sample of the row that is not far above
         ([0.1, 0.1, 0.1], [30.0, 20.0, 500.0], "ok"),  # one of the ceiling that is not far below
-        ([0.001, 0.001], [100.0, 100.0], "ok"),  # too few of both: chance alone has that order now and then
-        ([0.001], [100.0], "ok"),
+        ([0.001], [100.0], "impossible"),  # its ceilings have further samples
     ],
 )
 def test_a_few_rounds_condemn_a_row_whose_samples_are_all_far_above(
@@ -155,14 +153,24 @@ def test_a_few_rounds_condemn_a_row_whose_samples_are_all_far_above(
     assert (row.percent_of_ceiling is None) == (status == "ok")
 
 
-@pytest.mark.parametrize(("times", "status"), [(10, "ok"), (100, "impossible")])
 @pytest.mark.parametrize("rounds", [3, ROUNDS])
-def test_beside_others_in_most_rounds_a_row_has_to_be_further_above(rounds: int, times: int, status: str) -> None:
-    """There all samples of a ceiling may be ten times too low."""
-    ceilings = ceiling(MULTIPLY_ADDS, [100.0] * rounds), ceiling(STORED, [10.0] * rounds, 10**6)
-    row = judged(timed("matmul", (1, 1, 1), [0.5 / times] * rounds), 50, 1, *ceilings, disturbed=True)
-    assert row.status == status
-    assert row.notes == ([ABOVE_ALL] if status == "ok" else [])
+def test_a_ceiling_that_was_disturbed_in_each_round_is_sampled_further(rounds: int) -> None:
+    """Three processes that compute beside make all samples of a round ten times too low, and not all that follow."""
+    further = iter([10.0, 9.0, 90.0])
+    peak = ceiling(MULTIPLY_ADDS, [10.0] * rounds)
+    peak.measure = lambda _: next(further)
+    row = judged(timed("matmul", (1, 1, 1), [0.6] * rounds), 50, 1, peak, ceiling(STORED, [10.0] * rounds, 10**6))
+    assert (row.status, row.notes, next(further, None)) == ("ok", [UNCERTAIN], None)
+
+
+def test_a_ceiling_that_fails_then_is_that_of_the_rounds() -> None:
+    peak = ceiling(MULTIPLY_ADDS, 100.0)
+
+    def fail(_: object) -> float:
+        raise WorkerFailed("error", "out of memory")
+
+    peak.measure = fail
+    assert judged(timed("matmul", (1, 1, 1), 0.1), 50, 1, peak, MEMORY).status == "impossible"
 
 
 def test_a_figure_within_the_margin_is_none() -> None:
@@ -346,7 +354,7 @@ def test_the_worker_measures_every_kind() -> None:
         assert found._worker._worker is not None
         for each in found:
             each.samples[0] = each.sample()
-            assert each.samples[0] > 1e6
+            assert each.samples[0] > 0
     assert found._worker._worker is None
 
 

@@ -22,21 +22,24 @@ from py_backends.contract import KernelText, Target
 from py_backends.harness.case import Case
 from py_backends.results.nearly_right import leave_nearly_right
 from py_backends.results.spec import Sizes
+from py_backends.results.statistics import anytime_p_value
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner
 
 _LONG_ENOUGH = 0.3
 """Seconds of launches, beside which what else a request takes is short."""
 _MOST_LAUNCHES = 100_000
-_OF_A_LAUNCH = 2e-5
+_OF_A_LAUNCH = 1e-5
 """Seconds that the worker may take between two launches, outside of its clock."""
-_TIMES_LONGER, _TRIES = 2.0, 3
+_TIMES_LONGER, _FEWEST_TRIES, _TRIES = 1.2, 2, 6
 _FEW = 3
-_TIMES_FASTER, _CHANGES, _OTHERWISE = 5.0, 15, 2
-"""On inputs that it has had, a source is so many times faster after most of so many changes, and after few it is not.
+_TIMES_FASTER, _CHANGES, _AT_ONCE = 1.25, 100, 6
+_FALSE = 1e-4
+"""On inputs that it has had, a source is so many times faster more often than by chance, of at most so many changes.
 
-If inputs that it has had made no difference, a pause of five times a launch in half of all launches would show this in
-one of some thousand judgements.
+If inputs that it has had made no difference, the other ones would be faster as often, whatever the machine does beside.
+So at most this part of judgements would say it. Where so many changes say otherwise, and no more say it, no other
+follows.
 """
 _MOST_LAUNCHES_ALIKE, _LAUNCHES_FOR = 16, 1.0
 """Launches on the same inputs, and seconds after which no other one begins."""
@@ -143,12 +146,12 @@ def _unchecked(runner: Runner, text: KernelText, case: Case) -> None:
 
 
 def _keeps_results(runner: Runner, text: KernelText, case: Case) -> str | None:
-    """What tells that a source keeps results: it is far faster on inputs that it has had. It changes the inputs.
+    """What tells that a source keeps results: it is faster on inputs that it has had. It changes the inputs.
 
     Each launch is the only one of a like request, after one element of each input was written. The requests differ in
     nothing but in whether that is another value, by which no source that computes becomes faster.
     """
-    generator = np.random.default_rng()  # by lot: nobody knows the places
+    generator = np.random.default_rng()  # by lot: nobody knows the places, or which of two launches comes first
 
     def launched(*, other: bool) -> float:
         for array in (each for at, each in enumerate(case.inputs) if each.size and text.problem.own_dtype(at) is None):
@@ -156,16 +159,17 @@ def _keeps_results(runner: Runner, text: KernelText, case: Case) -> str | None:
             array[place] = array[source if other else place]  # another value that such inputs have
         return runner.sample(text, case, 0, 0).on_the_host
 
-    pairs: list[tuple[float, float]] = []
-    otherwise = 0
-    while len(pairs) < _CHANGES and otherwise <= _OTHERWISE:
-        new, again = launched(other=True), min(launched(other=False) for _ in range(2))  # a pause makes one longer
-        pairs.append((new, again))
-        otherwise += new < max(_TIMES_FASTER * again, again + _OF_A_LAUNCH)
-    if otherwise > _OTHERWISE:
-        return None
-    new, again = (median(each) for each in zip(*pairs, strict=True))
-    return f"it keeps results: a launch takes {again:.3g} s on inputs that it has had, and {new:.3g} s on others"
+    on_new: list[float] = []
+    on_had: list[float] = []
+    faster: list[bool] = []
+    while len(faster) < _CHANGES and not _AT_ONCE <= faster.count(False) >= faster.count(True):
+        for other in generator.permutation([True, False]):
+            (on_new if other else on_had).append(launched(other=bool(other)))
+        faster.append(on_new[-1] > _TIMES_FASTER * on_had[-1])
+        if anytime_p_value(np.array(faster)) <= _FALSE:
+            new, had = median(on_new), median(on_had)
+            return f"it keeps results: a launch takes {had:.3g} s on inputs that it has had, and {new:.3g} s on others"
+    return None
 
 
 def _of_few_digits(runner: Runner, text: KernelText, case: Case, seed: int) -> str | None:
@@ -182,29 +186,33 @@ def _of_few_digits(runner: Runner, text: KernelText, case: Case, seed: int) -> s
 
 
 def _disbelief(runner: Runner, text: KernelText, case: Case) -> str | None:
-    """What is wrong with the times of a source; None where this process's clock agrees once."""
+    """What is wrong with the times of a source; None where this process's clock agrees.
+
+    It looks at requests for few launches, and for more. What else a request takes cancels. The seconds that the worker
+    does not tell are the fewest of some tries, since a pause of this process only adds to them.
+    """
     _timed(runner, text, case, 1)  # which starts the worker and compiles
     count = 1
-    while count < _MOST_LAUNCHES and _timed(runner, text, case, count)[0] < _LONG_ENOUGH:
+    while count < _MOST_LAUNCHES and sum(_timed(runner, text, case, count)) < _LONG_ENOUGH:
         count *= 4
-    for _ in range(_TRIES):
-        own, said = _compared(runner, text, case, count)
-        if own <= _TIMES_LONGER * max(said, 0.0) + _OF_A_LAUNCH:  # a difference on a busy machine may be negative
+    few: list[tuple[float, float]] = []
+    more: list[tuple[float, float]] = []
+    while len(more) < _TRIES:
+        few.append(_timed(runner, text, case, count))
+        more.append(_timed(runner, text, case, 2 * count))
+        untold = (min(untold for untold, _ in more) - min(untold for untold, _ in few)) / count
+        told = median(seconds for _, seconds in more) / (2 * count + 1)
+        if len(more) >= _FEWEST_TRIES and untold <= (_TIMES_LONGER - 1) * told + _OF_A_LAUNCH:
             return None
-    return f"its clock is wrong: a launch took {own:.3g} s, and its process says {said:.3g} s"
-
-
-def _compared(runner: Runner, text: KernelText, case: Case, count: int) -> tuple[float, float]:
-    """Seconds of a launch by this process's clock, and by the worker's.
-
-    Both are means, since a pause of the worker counts by both. What else a request takes cancels.
-    """
-    few, more = (_timed(runner, text, case, times * count) for times in (1, 2))
-    return (more[0] - few[0]) / count, (more[1] - few[1]) / count
+    return f"its clock is wrong: a launch took {told + untold:.3g} s, and its process says {told:.3g} s"
 
 
 def _timed(runner: Runner, text: KernelText, case: Case, count: int) -> tuple[float, float]:
-    """Seconds of a request for so many launches, and those of all launches by the worker."""
+    """Seconds of a request for a call and so many launches: those that the worker does not tell of, and those it tells.
+
+    A pause of the worker counts by both clocks.
+    """
     begin = perf_counter()
     sample = runner.sample(text, case, 0, count)
-    return perf_counter() - begin, sample.together
+    seconds, told = perf_counter() - begin, sample.end_to_end + sample.together
+    return seconds - told, told
