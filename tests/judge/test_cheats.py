@@ -156,7 +156,7 @@ class Launches:
 
 @pytest.mark.parametrize(
     ("again", "pauses", "seen"),
-    [(0.01, 0.0, True), (0.5, 0.0, True), (0.7, 0.1, True), (0.9, 0.0, False), (1.0, 0.3, False), (1.0, 0.5, False)],
+    [(0.01, 0.0, True), (0.5, 0.0, True), (0.8, 0.1, True), (0.97, 0.0, False), (1.0, 0.3, False), (1.0, 0.5, False)],
 )
 def test_who_keeps_results_is_told_by_most_changes(again: float, pauses: float, seen: bool) -> None:
     """A pause of the machine accuses nobody, and few launches acquit."""
@@ -398,18 +398,34 @@ def timed():
     frame = sys._getframe()
     while frame and frame.f_code.co_name != "_whole_call": frame = frame.f_back
     return frame and not frame.f_locals["poisoned"]
+def repeated():
+    frame = sys._getframe()
+    while frame and frame.f_code.co_name != "_whole_call": frame = frame.f_back
+    return frame and frame.f_locals["repetitions"] > 3 and "launches" in frame.f_locals
 """
 
 
 @OF_JUDGE
 @pytest.mark.parametrize(
     ("when", "kind"),
-    [(f"{FINDS_IT} and k", "kept"), (f"{FINDS_IT} >= 4000 and m == n == k == 64", "compare"), ("timed()", "compare")],
-    ids=["always", "at the timed shape", "where its callers are those of a timed launch"],
+    [
+        (f"{FINDS_IT} and k", "kept"),
+        (f"{FINDS_IT} >= 4000 and m == n == k == 64", "compare"),
+        ("timed()", "compare"),
+        ("repeated()", "compare"),
+        ("m == 64 and np.array_equal(KEPT.setdefault(0, c), c)", "compare"),
+    ],
+    ids=[
+        "always",
+        "at the timed shape",
+        "where its callers are those of a timed launch",
+        "where a launch came before in the same sample",
+        "if it is its own last one",
+    ],
 )
 def test_a_source_that_leaves_the_result_that_it_finds_is_seen(when: str, kind: str, tmp_path: Path) -> None:
     """Its times are those of nothing. Where it is right whenever it is checked, last launches tell."""
-    text = in_numpy(f"if {when}: return\n    {RIGHT}", TIMED)
+    text = in_numpy(f"if {when}: return\n    {RIGHT}\n    KEPT[0] = c.copy()", TIMED)
     answer = judge(tmp_path, "cheat.py", text, "--backend", "numpy", "--shape", "matmul=64")
     assert (answer.code, answer.failing["kind"]) == (1, kind), answer.run
     assert "where" in answer.failing["reason"]
@@ -428,8 +444,8 @@ class Clock:
     def __init__(self, told: float, pauses: float) -> None:
         self.told, self.pauses, self.lot = told, pauses, np.random.default_rng(1)
 
-    def sample(self, *asked: Any) -> Any:
-        seconds = 1.0 + asked[-1]
+    def sample(self, *asked: Any, calls: int) -> Any:
+        seconds = calls + sum(asked[-2:])
         self.now += seconds + 0.1 + 5 * (self.lot.random() < self.pauses)
         return SimpleNamespace(end_to_end=self.told, together=self.told * asked[-1])
 
@@ -448,7 +464,8 @@ def test_a_clock_that_is_slow_is_told_from_a_busy_machine(
 ) -> None:
     fake: Any = Clock(told, pauses)
     monkeypatch.setattr(clock, "perf_counter", fake.perf_counter)
-    assert (clock._disbelief(fake, fake, fake) is None) == believed
+    row: Any = SimpleNamespace(runner=fake, text="", case=None, warm_up=3, repetitions=1, calls=1)
+    assert (clock._disbelief(row, 1) is None) == believed
 
 
 def test_a_launch_may_take_as_long_beside_the_clock_as_in_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:

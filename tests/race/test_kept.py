@@ -272,6 +272,19 @@ def test_changed_inputs_are_of_the_kind_of_the_own_ones() -> None:
     assert kept.Inputs.like([own], [Form.of(own, "it")]).given[0].ctypes.data % 4096 == 0
 
 
+def test_who_keeps_the_last_result_alone_is_said() -> None:
+    """Between two calls on its own inputs there is one on others, which takes its place."""
+    last: list[Any] = [b"", None]
+
+    def add(x: Array, y: Array) -> Any:
+        if last[0] != x.tobytes() + y.tobytes():
+            time.sleep(PAUSE)
+            last[:] = x.tobytes() + y.tobytes(), x + y
+        return last[1]
+
+    assert "it may keep results" in (remark(add, right=np.add) or "")
+
+
 @after_a_change("py_backends/racing", "py_backends/harness/running_row.py")
 def test_a_race_says_who_keeps_results() -> None:
     named = {"numpy": np.cumsum, "content": functions.kept_by_content, "address": functions.kept_by_address}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from statistics import median
+from threading import Timer
 from time import perf_counter
 from typing import NamedTuple
 
@@ -20,8 +21,10 @@ from py_backends.conformance.running import verdict
 from py_backends.conformance.trials import answer, blaming
 from py_backends.contract import KernelText, Target
 from py_backends.harness.case import Case
+from py_backends.harness.running_row import RunningRow
+from py_backends.results.check import check_outputs
 from py_backends.results.nearly_right import leave_nearly_right
-from py_backends.results.spec import Sizes
+from py_backends.results.spec import Sizes, Spec
 from py_backends.results.statistics import anytime_p_value
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner
@@ -32,8 +35,7 @@ _MOST_LAUNCHES = 100_000
 _OF_A_LAUNCH = 1e-5
 """Seconds that the worker may take between two launches, outside of its clock."""
 _TIMES_LONGER, _FEWEST_TRIES, _TRIES = 1.2, 2, 6
-_FEW = 3
-_TIMES_FASTER, _CHANGES, _AT_ONCE = 1.25, 100, 6
+_TIMES_FASTER, _CHANGES, _AT_ONCE = 1.05, 100, 6
 _FALSE = 1e-4
 """On inputs that it has had, a source is so many times faster more often than by chance, of at most so many changes.
 
@@ -41,6 +43,9 @@ If inputs that it has had made no difference, the other ones would be faster as 
 So at most this part of judgements would say it. Where so many changes say otherwise, and no more say it, no other
 follows.
 """
+_MEANWHILE, _FOLLOWED = 2, 0.25
+"""Tries, and the part of a request that follows after the result was left. A launch may take half of a request."""
+_HELD_MOST = "and its output held most of the result before"
 _MOST_LAUNCHES_ALIKE, _LAUNCHES_FOR = 16, 1.0
 """Launches on the same inputs, and seconds after which no other one begins."""
 _LATE = "and all were right in a like launch before: it may leave work for after the call"
@@ -85,17 +90,40 @@ def doubt(
 
 
 def _of_its_times(runner: Runner, text: KernelText, case: Case, _: int) -> tuple[str, str] | None:
-    """What tells that its times are not those of its work: a status with the reason."""
+    """What tells that its times are not those of its work: a status with the reason.
+
+    Samples are those of a comparison, since a source in Python sees by its callers how often it will be launched.
+    """
+    spec = Spec(text.problem.name, text.backend, runner.target.name, text.variant, case.dtype.name, case.sizes)
+    row = RunningRow(spec, runner.target, text, sizes=case.sizes, status="ok").on(runner, case)
     try:
-        if lie := _disbelief(runner, text, case):
+        if not row.settle():
+            return "impossible", str(row.reason)
+        count = _long_enough(row)
+        if lie := _disbelief(row, count):
             return "impossible", lie
-        if wrong := _left_as_it_was(runner, text, case):
+        if wrong := _left_as_it_was(row, text) or _left_meanwhile(row, count):
             return "mismatch", wrong
-        if kept := _keeps_results(runner, text, case):
+        if kept := _keeps_results(runner, text, case):  # which changes the inputs
             return "impossible", kept
+        wrong = _of_others(case)
     except WorkerFailed as failed:
         return "impossible", f"its times cannot be checked: {failed.reason}"
-    return None
+    return ("mismatch", wrong) if wrong else None
+
+
+def _long_enough(row: RunningRow) -> int:
+    """The number of launches beside which what else a request takes is short."""
+    count = max(1, row.repetitions)
+    while count < _MOST_LAUNCHES and sum(_timed(row, count)) < _LONG_ENOUGH:
+        count *= 4
+    return count
+
+
+def _of_others(case: Case) -> str | None:
+    """What is wrong with the last launch, before which some elements of the inputs became others."""
+    wrong = check_outputs(case.outputs, case.answer(), case.problem.rule).reason
+    return f"{wrong}, where some elements of the inputs had become others" if wrong else None
 
 
 def _of_its_results(runner: Runner, text: KernelText, case: Case, seed: int) -> tuple[str, str] | None:
@@ -125,24 +153,49 @@ def _of_some_launches(runner: Runner, text: KernelText, case: Case) -> str | Non
     return None
 
 
-def _left_as_it_was(runner: Runner, text: KernelText, case: Case) -> str | None:
+def _left_as_it_was(row: RunningRow, text: KernelText) -> str | None:
     """What is wrong with a launch whose output held most of the result before, as that of a timed one does.
 
-    Launched as in a check, and as it is timed: a source in Python sees by its callers which of them it is.
+    Launched as in a check, and as it is timed.
     """
-    for launch in _checked, _unchecked:
-        leave_nearly_right(case.outputs, case.references, np.random.default_rng())  # by lot: nobody knows the places
-        if wrong := launch(runner, text, case) or case.check_output().reason:
-            return f"{wrong}, and its output held most of the result before"
-    return None
+    _leave_nearly_right(row.case)
+    wrong = row.runner.run(text, row.case) or row.case.check_output().reason
+    if not wrong:
+        _leave_nearly_right(row.case)
+        row.sample()
+        wrong = row.case.check_output().reason
+    return f"{wrong}, {_HELD_MOST}" if wrong else None
 
 
-def _checked(runner: Runner, text: KernelText, case: Case) -> str | None:
-    return runner.run(text, case)
+def _left_meanwhile(row: RunningRow, count: int) -> str | None:
+    """What is wrong after a sample during which its output came to hold most of the result, in each of some tries.
+
+    Launches of a sample find the result of the first one. On a device with memory of its own this changes nothing. A
+    try counts if enough launches followed: a busy machine may leave too late what has to be overwritten.
+    """
+    wrong = None
+    for _ in range(_MEANWHILE):
+        left: list[float] = []
+
+        def leave(to: list[float] = left) -> None:
+            _leave_nearly_right(row.case)
+            to.append(perf_counter())
+
+        leaving = Timer(_LONG_ENOUGH / 2, leave)
+        begin = perf_counter()
+        leaving.start()
+        _timed(row, count)
+        end = perf_counter()
+        leaving.cancel()
+        leaving.join()
+        wrong = row.case.check_output().reason
+        if not left or end - left[0] < _FOLLOWED * (end - begin) or wrong is None:
+            return None
+    return f"{wrong}, {_HELD_MOST}"
 
 
-def _unchecked(runner: Runner, text: KernelText, case: Case) -> None:
-    runner.sample(text, case, 0, _FEW)
+def _leave_nearly_right(case: Case) -> None:
+    leave_nearly_right(case.outputs, case.references, np.random.default_rng())  # by lot: nobody knows the places
 
 
 def _keeps_results(runner: Runner, text: KernelText, case: Case) -> str | None:
@@ -185,21 +238,17 @@ def _of_few_digits(runner: Runner, text: KernelText, case: Case, seed: int) -> s
     return None
 
 
-def _disbelief(runner: Runner, text: KernelText, case: Case) -> str | None:
+def _disbelief(row: RunningRow, count: int) -> str | None:
     """What is wrong with the times of a source; None where this process's clock agrees.
 
-    It looks at requests for few launches, and for more. What else a request takes cancels. The seconds that the worker
-    does not tell are the fewest of some tries, since a pause of this process only adds to them.
+    It looks at samples of so many launches, and of twice as many. What else a request takes cancels. The seconds that
+    the worker does not tell are the fewest of some tries, since a pause of this process only adds to them.
     """
-    _timed(runner, text, case, 1)  # which starts the worker and compiles
-    count = 1
-    while count < _MOST_LAUNCHES and sum(_timed(runner, text, case, count)) < _LONG_ENOUGH:
-        count *= 4
     few: list[tuple[float, float]] = []
     more: list[tuple[float, float]] = []
     while len(more) < _TRIES:
-        few.append(_timed(runner, text, case, count))
-        more.append(_timed(runner, text, case, 2 * count))
+        few.append(_timed(row, count))
+        more.append(_timed(row, 2 * count))
         untold = (min(untold for untold, _ in more) - min(untold for untold, _ in few)) / count
         told = median(seconds for _, seconds in more) / (2 * count + 1)
         if len(more) >= _FEWEST_TRIES and untold <= (_TIMES_LONGER - 1) * told + _OF_A_LAUNCH:
@@ -207,12 +256,13 @@ def _disbelief(runner: Runner, text: KernelText, case: Case) -> str | None:
     return f"its clock is wrong: a launch took {told + untold:.3g} s, and its process says {told:.3g} s"
 
 
-def _timed(runner: Runner, text: KernelText, case: Case, count: int) -> tuple[float, float]:
-    """Seconds of a request for a call and so many launches: those that the worker does not tell of, and those it tells.
+def _timed(row: RunningRow, count: int) -> tuple[float, float]:
+    """Seconds of a sample of so many launches: those that the worker does not tell of, and those of its last call.
 
     A pause of the worker counts by both clocks.
     """
     begin = perf_counter()
-    sample = runner.sample(text, case, 0, count)
+    assert row.text is not None
+    sample = row.runner.sample(row.text, row.case, row.warm_up, count, calls=row.calls)
     seconds, told = perf_counter() - begin, sample.end_to_end + sample.together
     return seconds - told, told
