@@ -173,7 +173,8 @@ def _found(a: Array) -> _Found:
     columns = _COLUMNS
     while columns > 1 and len(a) // columns < _LEAST_ROWS:
         columns //= 2
-    step, scale = math.inf, 2.0 ** math.frexp(max((float(np.abs(x).max()) for x in _finite(a)), default=0.0))[1]
+    largest = max((float(np.abs(x).max()) for x in _finite(a)), default=0.0)
+    step, scale = math.inf, 2.0 ** max(-1000, math.frexp(largest)[1] - 1)
     sums, squares = np.zeros(columns), np.zeros(columns)
     for x in _finite(a):
         step = _step(x, step)
