@@ -172,6 +172,11 @@ def sum(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:
     return np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
+def cumsum(x: Tile, /, axis: int = 0) -> Tile:
+    """The sums of each element and all before it, in x's format."""
+    return np.cumsum(x, axis=axis, dtype=x.dtype)
+
+
 def max(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:  # noqa: A001  # its name in cuda.tile
     """The largest number; not NaN, unless all are."""
     largest: Tile = np.asarray(np.fmax.reduce(x, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]  # of keepdims

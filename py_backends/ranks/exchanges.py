@@ -129,6 +129,30 @@ class Alltoallw(Exchange):
 
 
 @dataclass(frozen=True)
+class Exscan(Exchange):
+    """ranks: how many take part. size: of what each has. op: the name of the operation."""
+
+    ranks: int
+    size: int
+    op: str = "SUM"
+
+    def sent(self, rank: int) -> int:
+        """By recursive doubling: in each round pairs exchange the sums of all that they have heard of.
+
+        If the number of ranks is no power of two, some have no partner in a round. (MPICH,
+        src/mpi/coll/exscan/exscan_intra_recursive_doubling.c.)
+        """
+        return self.size * traffic.partners(rank, self.ranks)
+
+    def traffic(self, rank: int) -> Traffic:
+        return traffic.exscan(rank, self.ranks, self.size)
+
+    def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
+        own, results = buffers
+        line.Exscan(own, results, _operation(self.op))
+
+
+@dataclass(frozen=True)
 class Reduce_scatter(Exchange):  # noqa: N801  # MPI's name
     """shares: of each rank. op: the name of the operation."""
 

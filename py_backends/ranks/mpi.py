@@ -87,6 +87,14 @@ class Communicator(ABC):
         strided = _strided(sent, sent_to, self.rank) + _strided(received, received_from, self.rank)
         self.carry_out(exchanges.Alltoallw(sent_to, received_from, strided), source, sent, target, received)
 
+    def Exscan(self, sendbuf: Any, recvbuf: Any, op: str = SUM) -> None:  # noqa: N802
+        """Combine the elements of all ranks before this one, one by one. With the first rank nothing is left.
+
+        Else as `Allreduce`.
+        """
+        _check(op)
+        self.carry_out(exchanges.Exscan(self.size, sendbuf.nbytes, op), sendbuf, recvbuf)
+
     def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: str = SUM) -> None:  # noqa: N802
         """Combine the elements of all ranks one by one, and leave each rank its share of the results.
 

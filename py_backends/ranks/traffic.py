@@ -97,6 +97,22 @@ def allreduce(ranks: int, size: int) -> Traffic:
     return Traffic(rounds * 2, added=sent) + _pairs_first(ranks, size, size)
 
 
+def exscan(rank: int, ranks: int, size: int) -> Traffic:
+    """Every rank gets the sums of those before it, of so many bytes together.
+
+    It adds what it gets to what it has, and what comes from before also to its result.
+    """
+    rounds = partners(rank, ranks)
+    if rounds == 0 or size == 0:
+        return Traffic()
+    return Traffic((Round(size, times=rounds),), copied=size, added=size * (rounds + rank.bit_count()))
+
+
+def partners(rank: int, ranks: int) -> int:
+    """With how many others a rank exchanges: those whose numbers differ from its own in one binary digit."""
+    return sum(rank ^ 1 << digit < ranks for digit in range((ranks - 1).bit_length()))
+
+
 def alltoall(ranks: int, size: int) -> Traffic:
     """Every rank sends each other one a part of so many bytes."""
     if ranks == 1 or size == 0:
