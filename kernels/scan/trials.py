@@ -17,8 +17,8 @@ from .problem import PROBLEM
 
 _LENGTHS = (531, 1025, 19, 67)
 _MORE_LENGTHS = (1, 2, 3, 4, 8, 16, 33, 64, 129, 257, 4097)
-_LONG = (70_001, 140_009, 265_013)
-"""Threads share the first one of 8-byte and 4-byte elements, the others of 2 bytes and of 1."""
+_LONG = (70_001, 140_009, 265_013, 530_021, 1_060_013)
+"""Work items share the first one. Threads share the others: the second one of 8 bytes an element, then of 4, 2 and 1."""
 _MORE_LONG = (4095, 4096, 8191, 16_384, 16_385, 65_535, 65_536, 65_537, 131_072, 131_073, 262_145, 1_048_577)
 """Around what a work item, a group or a thread takes."""
 _BLOCK = 4097
@@ -53,7 +53,7 @@ def _carries(problem: Problem) -> Iterator[Trial]:
     draws: dict[str, Draw] = {"{}, of both signs": _exact, "{}, positive": _positive}
     more = [(n,) for n in (*_MORE_LENGTHS, *_MORE_LONG) if n != _BLOCK]
     first = [(n,) for n in (_BLOCK, *_LENGTHS, _OF_GROUPS, *_LONG)]
-    yield from of_sizes(first, draws, exact=True, thorough=[(_LENGTHS[-1],), (_OF_GROUPS,)])
+    yield from of_sizes(first, draws, exact=True, thorough=[(_LENGTHS[-1],), (_OF_GROUPS,), (_LONG[0],)])
     yield from of_sizes(more, draws, exact=True, thorough=[(n,) for (n,) in more if n not in _EDGES])
 
 

@@ -2,8 +2,8 @@
 // kernel of it. Work items stand for threads, and work groups for blocks. It is for checking kernels on a CPU.
 // A warp is a sub-group of 32 work items, in blocks that are a multiple of 32 wide. Tensor cores are functions that
 // exchange what these work items have. Asynchronous copies are objects of LateCopies, and a warpgroup's products those of
-// LateProducts. Of a warp's own functions it has __shfl_down_sync and __shfl_xor_sync. Of atomics it has atomicAdd,
-// atomicMax, atomicMin, atomicExch and atomicCAS. It lacks extern __shared__ and cooperative groups.
+// LateProducts. Of a warp's own functions it has __shfl_up_sync, __shfl_down_sync and __shfl_xor_sync. Of atomics it has
+// atomicAdd, atomicMax, atomicMin, atomicExch and atomicCAS. It lacks extern __shared__ and cooperative groups.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -212,6 +212,13 @@ template <typename X>
 inline X __shfl_down_sync(unsigned, X x, unsigned places) {
   const unsigned from = cuda_on_sycl::lane() + places;
   return cuda_on_sycl::of_lane(x, from < 32 ? from : from - places);
+}
+
+/// The value of `x` in the work item that many places before in the warp; before its beginning, the own one.
+template <typename X>
+inline X __shfl_up_sync(unsigned, X x, unsigned places) {
+  const unsigned own = cuda_on_sycl::lane();
+  return cuda_on_sycl::of_lane(x, own < places ? own : own - places);
 }
 
 /// The value of `x` in the work item whose place in the warp differs in these bits.

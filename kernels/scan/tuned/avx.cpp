@@ -2,7 +2,7 @@
 // Idea: vector registers. The lanes of one compute their sums in log steps, and only one addition a register waits for
 //   the one before. c goes past the cache: an ordinary store first reads the line that it overwrites, a third of all
 //   traffic here. avx_tiles.hpp has what a thread does with a tile.
-// Model: threads take tiles in turn. Each adds up its tile, and gets what comes before it in the order of the tiles.
+// Model: threads take one tile after another. Each adds up its tile, and gets what comes before it in the order of the tiles.
 //   Then it computes the sums, while its tile is in the cache. Short vectors stay on one thread, which needs no first
 //   pass. The order of all additions is fixed, so results are the same every time.
 // Memory: reads a once from memory and once from the second-level cache, and writes c once. Where both exceed the
@@ -21,13 +21,13 @@
 namespace {
 
 /// Bytes of a vector up to which a second thread costs more than it saves, and of a tile, which stays in the cache.
-constexpr Size few_to_share = Size(1) << 18, bytes_of_tile = Size(1) << 17;
+constexpr Size few_to_share = Size(1) << 20, bytes_of_tile = Size(1) << 18;
 
 template <typename T, bool streamed>
 void scan_tiles(const T* a, Sum<T>* c, Size n) {
   constexpr Size tile = bytes_of_tile / sizeof(T);
   Sum<T> sum = 0;
-#pragma omp parallel for ordered schedule(static, 1)
+#pragma omp parallel for ordered schedule(dynamic)
   for (Size begin = 0; begin < n; begin += tile) {
     const Size count = least(tile, n - begin);
     const Sum<T> own = sum_of(a + begin, count);

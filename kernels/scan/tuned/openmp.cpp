@@ -1,7 +1,7 @@
 // scan: c[i] = a[0] + ... + a[i] for a vector of n elements.
 // Idea: two passes over a tile after the other, in place of two over the whole vector. So the second pass finds its
 //   tile in the cache, and memory is read once. vector_loop.hpp has what a thread does with a tile.
-// Model: a directive divides tiles among threads in turn. What `ordered` marks, threads do in the order of the tiles:
+// Model: a directive has threads take one tile after another. What `ordered` marks, threads do in the order of the tiles:
 //   they take what comes before their own one, and leave what comes before the next. It takes one addition. Short vectors
 //   stay on one thread, which needs no first pass. The order of all additions is fixed, so results are the same every
 //   time.
@@ -14,7 +14,7 @@
 namespace {
 
 /// Bytes of a vector up to which a second thread costs more than it saves, and of a tile, which stays in the cache.
-constexpr Size few_to_share = Size(1) << 18, bytes_of_tile = Size(1) << 17;
+constexpr Size few_to_share = Size(1) << 20, bytes_of_tile = Size(1) << 18;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ static void scan(const T* a, Sum<T>* c, std::int64_t n) {
   if (n * Size(sizeof(T)) <= few_to_share || omp_get_max_threads() == 1) return scan_from(Sum<T>(0), a, c, n);
   constexpr Size tile = bytes_of_tile / sizeof(T);
   Sum<T> sum = 0;
-#pragma omp parallel for ordered schedule(static, 1)
+#pragma omp parallel for ordered schedule(dynamic)
   for (Size begin = 0; begin < n; begin += tile) {
     const Size count = least(tile, n - begin);
     const Sum<T> own = sum_of(a + begin, count);
