@@ -38,11 +38,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends.contract import Array, Problem, Reference
+from py_backends.contract import Array, Ladder, Problem, Reference, Rung
 
 _BEYOND_CACHES = 16_000_057
 """Elements, more than the caches of most machines hold: on the edge of a cache, a time depends on who else uses it. A
 prime, so that every vector width and work-group size leaves a ragged end."""
+
+STEPS_ON_CPU = Ladder(
+    rungs=(
+        Rung("cpp", "lecture", "one chain"),
+        Rung("openmp", "two_passes", "two passes"),
+        Rung("openmp", "tuned", "tiles"),
+        Rung("avx", "tuned", "vector registers"),
+    ),
+    sizes=(_BEYOND_CACHES,),
+    name="CPU",
+)
+
+STEPS_ON_GPU = Ladder(
+    rungs=(
+        Rung("cuda", "lecture", "log steps"),
+        Rung("cuda", "work_efficient", "a tree"),
+        Rung("cuda", "tuned", "one pass with look-back"),
+    ),
+    sizes=(2**28,),
+    name="GPU",
+)
+
 _CHUNK = 2**16
 """Elements that the reference takes at a time. Their copies in float64 stay in the cache."""
 _COLUMNS, _LEAST_ROWS = 1024, 65
@@ -60,6 +82,7 @@ class Scan(Problem):
     dtypes = ("float32", "float64", "float16", "bfloat16", "int8")
     results = Problem.sums
     in_place = False
+    steps = (STEPS_ON_CPU, STEPS_ON_GPU)
     in_numpy = "np.cumsum(a, out=b)"
     default_sizes = (_BEYOND_CACHES,)
 

@@ -18,7 +18,7 @@ from .problem import PROBLEM
 _LENGTHS = (531, 1025, 19, 67)
 _MORE_LENGTHS = (1, 2, 3, 4, 8, 16, 33, 64, 129, 257, 4097)
 _LONG = (70_001, 140_009, 265_013, 530_021, 1_060_013)
-"""Work items share the first one. Threads share the others: the second one of 8 bytes an element, then of 4, 2 and 1."""
+"""Work items share the first one. Threads share the next ones: of 8 bytes an element, then of 4, 2 and 1."""
 _MORE_LONG = (4095, 4096, 8191, 16_384, 16_385, 65_535, 65_536, 65_537, 131_072, 131_073, 262_145, 1_048_577)
 """Around what a work item, a group or a thread takes."""
 _BLOCK = 4097

@@ -1,7 +1,6 @@
 # scan: c[i] = a[0] + ... + a[i] for a vector of n elements.
 # Idea: two passes over so much at a time that the second one finds it in the last-level cache. And within a pass, four
-#   elements compute their sums by themselves. So one addition of the four waits for those before, and the compiler makes
-#   vectors of the others.
+#   elements compute their sums by themselves. So one addition of the four waits for those before.
 # Model: a decorator compiles the Python loops, and prange divides the tiles of a round, one for each thread, among
 #   threads. Each adds up its tile. Then each computes its sums, from what comes before its tile on. The calling thread
 #   computes short vectors by itself, since waking others takes longer. The order of all additions is fixed, so as many
