@@ -1,5 +1,5 @@
-// The lanes of a vector register by their places: moved up, or the last one in all of them, for prefix sums. Everything is in an unnamed
-// namespace, for the reason that simd.hpp gives.
+// The lanes of a vector register by their places: moved up, or the last one in all of them, for prefix sums. Everything
+// is in an unnamed namespace, for the reason that simd.hpp gives.
 #pragma once
 
 #include "simd.hpp"

@@ -123,6 +123,24 @@ class TestExchanges:
         assert all(each == set(range(ranks)) for each in held)
         assert [exchange.sent(rank) for rank in range(ranks)] == sent
 
+    @given(ranks=st.integers(1, 40))
+    def test_the_sums_of_those_before_come_in_log_rounds(self, ranks: int) -> None:
+        """Who has heard of whom, message by message: at the end each has the sum of all before it, and of no other."""
+        exchange, sent = exchanges.Exscan(ranks, 3 * 8), [0] * ranks
+        heard, found = [{rank} for rank in range(ranks)], [set[int]() for _ in range(ranks)]
+        distance = 1
+        while distance < ranks:
+            before = list(heard)
+            for rank in range(ranks):
+                if (other := rank ^ distance) < ranks:
+                    sent[rank] += 3 * 8
+                    heard[rank] = heard[rank] | before[other]
+                    found[rank] |= before[other] if other < rank else set()
+            distance *= 2
+        assert found == [set(range(rank)) for rank in range(ranks)]
+        assert [exchange.sent(rank) for rank in range(ranks)] == sent
+        assert [sum(each.times * each.size for each in exchange.traffic(rank).rounds) for rank in range(ranks)] == sent
+
     def test_shares_of_a_sum_come_from_all_others(self) -> None:
         assert [exchanges.Reduce_scatter((4, 8, 0)).sent(rank) for rank in range(3)] == [8, 4, 12]
 

@@ -8,7 +8,7 @@
 #include "../../simd.hpp"
 #include "../../simd_places.hpp"
 
-template <typename V, int apart = 1>
+template <typename V, std::int64_t apart = 1>
 static auto sums_of_lanes(typename V::Register x) {
   if constexpr (apart == V::lanes)
     return x;

@@ -12,7 +12,7 @@ import numpy as np
 
 def scan_part(a, c, part):
     np.cumsum(a[part], dtype=c.dtype, out=c[part])
-    return c[part][-1] if part.start < part.stop else c.dtype.type(0)
+    return c[part][-1:].sum(dtype=c.dtype)  # 0 of an empty part
 
 
 def add(c, part, before):

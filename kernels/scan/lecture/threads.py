@@ -11,7 +11,7 @@ import numpy as np
 def scan(executor, workers, a, c, n):
     def scan_part(part):
         np.cumsum(a[part], dtype=c.dtype, out=c[part])
-        return c[part][-1] if part.start < part.stop else c.dtype.type(0)
+        return c[part][-1:].sum(dtype=c.dtype)  # 0 of an empty part
 
     def add(part, before):
         c[part] += before

@@ -2,9 +2,9 @@
 // Idea: vector registers. The lanes of one compute their sums in log steps, and only one addition a register waits for
 //   the one before. c goes past the cache: an ordinary store first reads the line that it overwrites, a third of all
 //   traffic here. avx_tiles.hpp has what a thread does with a tile.
-// Model: threads take one tile after another. Each adds up its tile, and gets what comes before it in the order of the tiles.
-//   Then it computes the sums, while its tile is in the cache. Short vectors stay on one thread, which needs no first
-//   pass. The order of all additions is fixed, so results are the same every time.
+// Model: threads take one tile after another. Each adds up its tile, and gets what comes before it in the order of the
+//   tiles. Then it computes the sums, while its tile is in the cache. Short vectors stay on one thread, which needs no
+//   first pass. The order of all additions is fixed, so results are the same every time.
 // Memory: reads a once from memory and once from the second-level cache, and writes c once. Where both exceed the
 //   last-level cache, or 96 MiB, c is streamed to memory. Else it stays in the cache, where its reader wants it.
 // Edges: the last tile may be shorter. Where c is streamed, elements before the first aligned one are added one by one,

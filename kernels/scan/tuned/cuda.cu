@@ -1,7 +1,8 @@
 // scan: c[i] = a[0] + ... + a[i] for a vector of n elements.
 // Idea: one pass with decoupled look-back (Merrill and Garland, Single-pass parallel prefix scan with decoupled
 //   look-back, NVIDIA NVR-2016-002). A block adds up its tile, and tells the sum to all. Then it looks at the tiles
-//   before its own: it adds their sums, back to one that knows what it ends with. So it need not wait for the one before.
+//   before its own: it adds their sums, back to one that knows what it ends with. So it need not wait for the one
+//   before.
 // Model: a block takes its tile's number from a ticket, an atomic counter. So all tiles before its own are those of
 //   blocks that run or have run, in whatever order blocks begin. What a tile tells is a word with a state, written and
 //   read by one atomic operation: no fence is needed. A sum of 8 bytes takes two words, and counts when both have the

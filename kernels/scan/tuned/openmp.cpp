@@ -1,10 +1,10 @@
 // scan: c[i] = a[0] + ... + a[i] for a vector of n elements.
 // Idea: two passes over a tile after the other, in place of two over the whole vector. So the second pass finds its
 //   tile in the cache, and memory is read once. vector_loop.hpp has what a thread does with a tile.
-// Model: a directive has threads take one tile after another. What `ordered` marks, threads do in the order of the tiles:
-//   they take what comes before their own one, and leave what comes before the next. It takes one addition. Short vectors
-//   stay on one thread, which needs no first pass. The order of all additions is fixed, so results are the same every
-//   time.
+// Model: a directive has threads take one tile after another. What `ordered` marks, threads do in the order of the
+//   tiles: they take what comes before their own one, and leave what comes before the next. It takes one addition.
+//   Short vectors stay on one thread, which needs no first pass. The order of all additions is fixed, so results are
+//   the same every time.
 // Memory: reads a once from memory and once from the second-level cache, and writes c once, in order.
 // Edges: the last tile may be shorter.
 #include <omp.h>

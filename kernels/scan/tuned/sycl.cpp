@@ -2,12 +2,13 @@
 // Idea: more work for each item, so that few sums are left for the second kernel. An item adds up its elements before
 //   anything is written, and computes their sums when it is known what comes before them. On a CPU, it does so for four
 //   at once, and one addition of the four waits for those before. Where c exceeds the cache, it goes past it.
-// Model: groups cannot wait for each other. So the first kernel leaves a sum of each chunk, the second one computes what
-//   comes before each, in a fixed order, and the third one the result. On a CPU, an item has a chunk. On a GPU, a group
-//   has one, row by row.
+// Model: groups cannot wait for each other. So the first kernel leaves a sum of each chunk, the second one computes
+//   what comes before each, in a fixed order, and the third one the result. On a CPU, an item has a chunk. On a GPU, a
+//   group has one, row by row.
 // Memory: reads a twice and writes c once. An item of a CPU reads its chunk in order. Neighbouring items of a GPU read
 //   and write neighbouring elements.
-// Edges: on a CPU, one element at a time after the last four. Where n is 0, there still is a group, which leaves its sum.
+// Edges: on a CPU, one element at a time after the last four. Where n is 0, there still is a group, which leaves its
+//   sum.
 // ---
 // Work items of sum_chunk on a CPU: ceil(n / 65536), in groups of 1
 // Work items of scan_chunk_sums on a CPU: 1, in groups of 1

@@ -1,9 +1,9 @@
 // scan: c[i] = a[0] + ... + a[i] for a vector of n elements.
-// Idea: a tree, in which a block of n elements takes 2 n additions, where log steps take n log n. On the way up, pairs of
-//   sums become sums of twice as many elements. On the way down, each gets what comes before it (Blelloch, Prefix sums
-//   and their applications, CMU-CS-90-190). A thread has two elements.
-// Model: blocks cannot wait for each other. So each computes its own sums, a second kernel what comes before each block,
-//   and a third one adds that.
+// Idea: a tree, in which a block of n elements takes 2 n additions, where log steps take n log n. On the way up, pairs
+//   of sums become sums of twice as many elements. On the way down, each gets what comes before it (Blelloch, Prefix
+//   sums and their applications, CMU-CS-90-190). A thread has two elements.
+// Model: blocks cannot wait for each other. So each computes its own sums, a second kernel what comes before each
+//   block, and a third one adds that.
 // Memory: a block's sums lie in shared memory. Half of the threads have work in the first step, then a quarter, and so
 //   on: with ever larger strides, which meet in ever fewer banks.
 // Edges: elements past the last one count as 0. There are no sums of blocks where n is 0.
@@ -13,6 +13,7 @@
 // Work items: ceil(n / 2), in groups of 256
 // Scratch: ceil(n / 512) elements of Sum
 // Formats: float32, float64
+#include "../../formats.hpp"
 
 constexpr int threads = 256, elements = 2 * threads;  // of a block
 
@@ -42,7 +43,7 @@ __device__ T scan_block(T* sums) {
 }
 
 template <typename T>
-__global__ void scan_blocks(const T* a, T* c, T* scratch, long long n) {
+__global__ void scan_blocks(const T* a, Sum<T>* c, Sum<T>* scratch, long long n) {
   __shared__ T sums[elements];
   const long long begin = (long long)blockIdx.x * elements;
   for (int at = threadIdx.x; at < elements; at += threads) sums[at] = begin + at < n ? a[begin + at] : 0;
@@ -52,7 +53,7 @@ __global__ void scan_blocks(const T* a, T* c, T* scratch, long long n) {
 }
 
 template <typename T>
-__global__ void scan_sums(const T* a, T* c, T* scratch, long long n) {
+__global__ void scan_sums(const T* a, Sum<T>* c, Sum<T>* scratch, long long n) {
   __shared__ T sums[elements];
   const long long blocks = (n + elements - 1) / elements;
   T before = 0;
@@ -68,7 +69,7 @@ __global__ void scan_sums(const T* a, T* c, T* scratch, long long n) {
 }
 
 template <typename T>
-__global__ void scan(const T* a, T* c, T* scratch, long long n) {
+__global__ void scan(const T* a, Sum<T>* c, Sum<T>* scratch, long long n) {
   const long long begin = (long long)blockIdx.x * elements;
   for (int at = threadIdx.x; at < elements && begin + at < n; at += threads) c[begin + at] += scratch[blockIdx.x];
 }
