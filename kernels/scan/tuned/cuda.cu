@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(threads) scan(const T* a, Sum<T>* c, Sum<T>* s
     of_tile += of_warps[other];
   }
 
-  if (thread < warp) {
+  if (thread < warp && begin < n) {  // an empty tile tells nothing
     Word* const here = told + number * Told<S>::words;
     if (lane == 0) Told<S>::tell(here, number > 0 ? own : up_to_end, of_tile);
     const S found = look_back<S>(told, number);
