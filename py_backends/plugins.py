@@ -263,10 +263,11 @@ def checked_problem(made: object, name: str) -> Problem:
         _check_identifiers("dimensions", made.dimensions)
     _check_identifiers("inputs", made.inputs)
     _check_numbers(made)
-    unknown = [name for name in made.nonzero_sizes if name not in made.parameters]
-    if unknown:
-        there = ", ".join(made.parameters)
-        raise WrongRequest(f"its nonzero_sizes have {unknown[0]!r}, which is none of its sizes and numbers: {there}")
+    for what in ("nonzero_sizes", "largest_sizes"):
+        unknown = [name for name in getattr(made, what) if name not in made.parameters]
+        if unknown:
+            there = ", ".join(made.parameters)
+            raise WrongRequest(f"its {what} have {unknown[0]!r}, which is none of its sizes and numbers: {there}")
     for what in ("inputs", "numbers"):
         named = getattr(made, what)
         occupied = next((name for name in named if keyword.iskeyword(name) or name in _OPTIONS), None)

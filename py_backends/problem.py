@@ -89,6 +89,8 @@ class Problem(ABC):
     arguments. Sources take real ones in the dtype of the arithmetic, `Sum`, and everybody gets them rounded to that."""
     nonzero_sizes: ClassVar[tuple[str, ...]] = ()
     """The names of those sizes and numbers that may not be 0, such as the window of a mean."""
+    largest_sizes: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """The most that a size or a number may be, by its name: 2^31 - 1 of what is counted in int32."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
     keywords of Python nor options of the Python functions. With a signature, if no names are given: those that
@@ -145,7 +147,7 @@ class Problem(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        _keep_zeros_out(cls)
+        _keep_others_out(cls)
         if "function" in cls.__dict__ and "reference" not in cls.__dict__:
             cls.reference = _of_function  # type: ignore[assignment, method-assign]  # as the harness calls it
         if "signature" in cls.__dict__:
@@ -224,22 +226,24 @@ class Problem(ABC):
 
         ValueError for unsupported sizes and numbers.
         """
-        if self.nonzero_sizes:
-            self._check_nonzero(sizes)
+        self._check_sizes(sizes)
         return self._signature().shapes(sizes[: len(self.dimensions)] if self.numbers else sizes)
 
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
         """The sizes of inputs that have the right `shapes`, without numbers; ValueError, in one line, for others."""
         sizes = self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
-        if self.nonzero_sizes:
-            self._check_nonzero(sizes)
+        self._check_sizes(sizes)
         return sizes
 
-    def _check_nonzero(self, sizes: Sequence[int]) -> None:
+    def _check_sizes(self, sizes: Sequence[int]) -> None:
+        if not (self.nonzero_sizes or self.largest_sizes):
+            return
         for name, size in zip(self.parameters, sizes, strict=False):
             if size == 0 and name in self.nonzero_sizes:
                 what = "other than 0" if name in self.reals else "of at least 1"
                 raise ValueError(f"{self.name} takes {name} {what}: got 0")
+            if size > self.largest_sizes.get(name, math.inf):
+                raise ValueError(f"{self.name} takes {name} of at most {self.largest_sizes[name]}: got {size}")
 
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
         """For each array and dimension, the index of its size; of a length that never changes, its negative.
@@ -350,15 +354,15 @@ def rounded_to(dtype: np.dtype[Any], numbers: Array) -> Array:
     return numbers.astype(dtype)
 
 
-def _keep_zeros_out(problem: type[Problem]) -> None:
-    """Let a problem's own `shapes` raise for a 0 where none may be, as the usual one does."""
+def _keep_others_out(problem: type[Problem]) -> None:
+    """Let a problem's own `shapes` raise for sizes that it may not have, as the usual one does."""
     shapes = problem.__dict__.get("shapes")
     if shapes is None:
         return
 
     @functools.wraps(shapes)
     def of_sizes(self: Problem, sizes: Sequence[Any]) -> Any:
-        self._check_nonzero(sizes)
+        self._check_sizes(sizes)
         return shapes(self, sizes)
 
     problem.shapes = of_sizes  # type: ignore[method-assign]  # as everybody calls it

@@ -66,7 +66,7 @@ class Device(contract.HostDevice):
 
     def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
         shapes, kernel = text.problem.size_of_each_dimension(), self._ahead(text, dtypes[0])
-        if shapes is None or kernel is None:
+        if shapes is None or kernel is None or text.problem.largest_sizes:  # it would not refuse larger ones
             return None
         return kernel.shortcut(shapes, text.problem.in_place, self._threads, dtypes)
 
