@@ -184,6 +184,12 @@ class Stages:
             return None
         return self.bounded.elements if self.bounded and self.bounded.holds(sizes) else _count(self.scratch, sizes)
 
+    def scratch_dtypes(self, problem: Problem, dtype: np.dtype[Any]) -> list[np.dtype[Any]]:
+        """That of the elements of the scratch memory in a run in a dtype; none without scratch memory."""
+        if self.scratch is None:
+            return []
+        return [problem.sum_dtype(dtype) if self.scratch_dtype in (None, _SUM) else np.dtype(self.scratch_dtype)]
+
     def launches(
         self, problem: Problem, dtype: np.dtype[Any], buffers: Sequence[Any], sizes: Sequence[int], scratch: NewScratch
     ) -> Iterator[KernelLaunch]:
@@ -193,8 +199,7 @@ class Stages:
         """
         named = dict(zip(problem.parameters, sizes, strict=True))
         elements = self.scratch_elements(named)
-        element = problem.sum_dtype(dtype) if self.scratch_dtype in (None, _SUM) else np.dtype(self.scratch_dtype)
-        own = [] if elements is None else [scratch(elements, element, 0)]
+        own = [scratch(elements or 0, element, 0) for element in self.scratch_dtypes(problem, dtype)]
         if self.repeat is None:
             yield from self._once([*buffers, *own], sizes, named)
             return

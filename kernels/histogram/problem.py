@@ -94,7 +94,8 @@ def bins(a: Array) -> Array:
     """The bins of those elements that are counted."""
     if a.dtype == np.int8:
         return a.astype(np.intp) + 128
-    x = a.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of NaN that signals
+        x = a.astype(np.float64)
     return (BINS * x[(x >= 0) & (x < 1)]).astype(np.intp)
 
 

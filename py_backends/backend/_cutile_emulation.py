@@ -132,6 +132,22 @@ def scatter(array: Array, indices: Any, value: Tile, /, *, mask: Any = True) -> 
     array.memory[tuple(each[inside] for each in at)] = np.broadcast_to(value, inside.shape)[inside]
 
 
+def atomic_add(array: Array, indices: Any, update: Any, /) -> Tile:
+    """Add to the elements at some indices, but those outside of the array. One index may stand there several times.
+
+    Gives what was there before; at an index that stands there several times, before any of them.
+    """
+    at = np.broadcast_arrays(*_tuple(indices))
+    inside = np.logical_and.reduce([(each >= 0) & (each < n) for each, n in zip(at, array.shape, strict=True)])
+    if not isinstance(update, int | float) and np.asarray(update).dtype != array.dtype:
+        raise TypeError(f"a tile of {np.asarray(update).dtype} is added to an array of {array.dtype}")
+    before = np.zeros(inside.shape, array.dtype)
+    place = tuple(each[inside] for each in at)
+    before[inside] = array.memory[place]
+    np.add.at(array.memory, place, np.broadcast_to(np.asarray(update, array.dtype), inside.shape)[inside])
+    return before
+
+
 def full(shape: Any, fill_value: Any, dtype: Any) -> Tile:
     """A tile of one number."""
     _powers_of_two(_tuple(shape))

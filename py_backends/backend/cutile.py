@@ -140,7 +140,7 @@ def compiled(text: KernelText, dtype: np.dtype[Any], architecture: str) -> list[
     """
     tile, compilation = _load(), importlib.import_module("cuda.tile.compilation")
     problem, stages, module = text.problem, text.stages("GPU"), text.load()
-    scratch = [] if stages.scratch is None else [(problem.sum_dtype(dtype), 1)]
+    scratch = [(each, 1) for each in stages.scratch_dtypes(problem, dtype)]
     dimensions = [max(1, len(shape)) for shape in problem.shapes(problem.default_sizes)]
     parameters = [
         *(

@@ -324,8 +324,7 @@ def _emulated(why: BackendUnavailable) -> Target:
 def _signature(text: KernelText, dtype: np.dtype[Any], stages: Stages) -> tuple[Any, ...]:
     """The types of one launch: flat arrays, inputs, outputs and scratch, 64-bit sizes and real numbers."""
     numba, problem = _load(), text.problem
-    scratch = [] if stages.scratch is None else [problem.sum_dtype(dtype)]
-    dtypes = [*problem.array_dtypes(dtype), *scratch]
+    dtypes = [*problem.array_dtypes(dtype), *stages.scratch_dtypes(problem, dtype)]
     arrays = (numba.types.Array(numba.from_dtype(_numba.seen_dtype(each)), 1, "C") for each in dtypes)
     return (*arrays, *map(numba.typeof, problem.scalars(problem.default_sizes, dtype)))
 

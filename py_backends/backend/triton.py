@@ -93,8 +93,7 @@ def compiled(text: KernelText, dtype: np.dtype[Any], backend: str, architecture:
     """
     triton, target = _load(), importlib.import_module("triton.backends.compiler").GPUTarget
     module, problem, stages = text.load(), text.problem, text.stages("GPU")
-    scratch = [] if stages.scratch is None else [problem.sum_dtype(dtype)]
-    dtypes = [*problem.array_dtypes(dtype), *scratch]
+    dtypes = [*problem.array_dtypes(dtype), *stages.scratch_dtypes(problem, dtype)]
     numbers = [_TYPES[each.dtype.name] for each in problem.scalars(problem.default_sizes, dtype)]
     types = [*(f"*{_TYPES[each.name]}" for each in dtypes), *numbers]
     made = []
