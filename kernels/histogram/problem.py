@@ -22,12 +22,35 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.contract import Array, Problem, Reference
+from py_backends.contract import Array, Ladder, Problem, Reference, Rung
 from py_backends.number_formats import number_format
 
 BINS = 256
 _BEYOND_CACHES = 16_000_057
 """Elements, more than the caches of most machines hold. A prime, so that every vector width leaves a ragged end."""
+STEPS_ON_CPU = Ladder(
+    rungs=(
+        Rung("cpp", "lecture", "one table"),
+        Rung("openmp", "atomics", "threads, atomic updates"),
+        Rung("openmp", "lecture", "a table a thread"),
+        Rung("openmp", "several_tables", "several tables a thread"),
+        Rung("avx", "tuned", "places by vectors"),
+    ),
+    sizes=(_BEYOND_CACHES,),
+    name="CPU",
+)
+
+STEPS_ON_GPU = Ladder(
+    rungs=(
+        Rung("cuda", "lecture", "one table, atomic updates"),
+        Rung("cuda", "shared_tables", "a table a block"),
+        Rung("cuda", "tuned", "a table a warp, chunks"),
+    ),
+    # More than the caches of a large GPU hold.
+    sizes=(2**28,),
+    name="GPU",
+)
+
 _CHUNK = 2**16
 """Elements that are drawn, or that the reference takes, at a time. Their copies stay in the cache."""
 _DTYPES = ("float32", "float64", "float16", "bfloat16", "int8")
@@ -42,6 +65,7 @@ class Histogram(Problem):
     results = MappingProxyType(dict.fromkeys(_DTYPES, "int32"))
     largest_sizes = MappingProxyType({"n": 2**31 - 1})
     in_place = False
+    steps = (STEPS_ON_CPU, STEPS_ON_GPU)
     default_sizes = (_BEYOND_CACHES,)
 
     _share: Callable[[int], float] = staticmethod(lambda n: 0.0)
