@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import goals, lines
+from benchmarks.contenders import Conditions
 from benchmarks.figures import Figure, figure
 from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
@@ -60,12 +61,15 @@ def to_json(figures: Sequence[Figure], reports: Reports) -> str:
         "schema_version": 2,
         "figures": [_figure_fields(each) for each in figures],
         "comparisons": [
-            {"under": {"threads": conditions.threads, "environment": dict(conditions.environment)}}
-            | json.loads(report.to_json())
-            for conditions, report in reports.items()
+            {"under": _under(conditions)} | json.loads(report.to_json()) for conditions, report in reports.items()
         ],
     }
     return json.dumps(fields, indent=1, allow_nan=False) + "\n"
+
+
+def _under(conditions: Conditions) -> dict[str, Any]:
+    fields = {"threads": conditions.threads, "environment": dict(conditions.environment)}
+    return fields | ({"skew": conditions.skew} if conditions.skew else {})
 
 
 def _figure_fields(each: Figure) -> dict[str, Any]:

@@ -47,12 +47,14 @@ class Conditions(NamedTuple):
 
     threads: all where None.
     environment: variables that everybody is started with.
+    skew: the share of elements that the inputs have in one place, of a problem that can draw them so (`skewed`).
     """
 
     kernel: str
     dtype: str
     threads: int | None = None
     environment: tuple[tuple[str, str], ...] = ()
+    skew: float = 0.0
 
 
 class Entry(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def measure(
     for conditions, wanted in entries.items():
         share = settings["budget_seconds"] * work[conditions] / sum(work.values())
         own = {**settings, "threads": conditions.threads or settings["threads"], "budget_seconds": share}
-        with _environment(conditions):
+        with _environment(conditions), _drawn(conditions):
             reports[conditions] = run(_plan(conditions, list(dict.fromkeys(wanted)), rounds), own, progress)
         if reports[conditions].interrupted:
             break
@@ -87,6 +87,15 @@ def _work(conditions: Conditions, entries: set[Entry]) -> float:
         flops = problem.flops(shape) * problem.sum_dtype(dtype).itemsize
         found += max(flops, _FLOPS_OF_A_BYTE * problem.bytes(shape, dtype)) + _FLOPS_OF_A_TURN
     return found
+
+
+def _drawn(conditions: Conditions) -> AbstractContextManager[None]:
+    """Within, inputs are drawn as the conditions say."""
+    if not conditions.skew:
+        return nullcontext()
+    problem: Any = registry.problem(conditions.kernel)
+    skewed: AbstractContextManager[None] = problem.skewed(lambda _: conditions.skew)
+    return skewed
 
 
 @contextmanager

@@ -95,7 +95,8 @@ def _by_size(title: str, subtitle: str, lines: Sequence[tuple[str, dict[Size, fl
 def _title(conditions: Conditions) -> str:
     threads = [] if conditions.threads is None else [layout.count(conditions.threads, "thread")]
     held = [f"{name}={value}" for name, value in conditions.environment]
-    return "  ".join([f"{conditions.kernel} {conditions.dtype}", *threads, *held])
+    skewed = [f"{conditions.skew:.0%} in one bin"] if conditions.skew else []
+    return "  ".join([f"{conditions.kernel} {conditions.dtype}", *threads, *held, *skewed])
 
 
 def _libraries_first(contender: Contender) -> tuple[bool, str]:

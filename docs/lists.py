@@ -73,7 +73,9 @@ def _models(_: Path) -> str:
 def _patterns(page: Path) -> str:
     """The kernels, each with what it shows, in the language of the page."""
     language = ".ko" if page.name.endswith(".ko.md") else ""
-    return _wrapped(f"`{kernel}` ({pattern})" for kernel, pattern in kernels(language).items())
+    described = [f"`{kernel}` ({pattern})" for kernel, pattern in kernels(language).items()]
+    middle = (len(described) + 1) // 2
+    return _filled(". ".join(map(", ".join, (described[:middle], described[middle:]))))
 
 
 def _sources(_: Path) -> str:
@@ -121,7 +123,11 @@ def _results(_: Path) -> str:
 
 
 def _wrapped(words: Iterable[str]) -> str:
-    return textwrap.fill(", ".join(words), LINE, break_long_words=False, break_on_hyphens=False)
+    return _filled(", ".join(words))
+
+
+def _filled(words: str) -> str:
+    return textwrap.fill(words, LINE, break_long_words=False, break_on_hyphens=False)
 
 
 def _first_paragraph(words: str) -> str:

@@ -120,7 +120,11 @@ FAULTS: dict[str, tuple[Answer, tuple[str, ...], set[str]]] = {
         IN_ALL_KINDS,
         {"outside"},
     ),
-    "large numbers are in the last bin": (lambda a: _with_more(lambda x: x > 1, BINS - 1, a), IN_ALL_KINDS, {"outside"}),
+    "large numbers are in the last bin": (
+        lambda a: _with_more(lambda x: x > 1, BINS - 1, a),
+        IN_ALL_KINDS,
+        {"outside"},
+    ),
     "bins wrap around": (
         lambda a: _with_more(lambda x: (x == BINS) | (x == -BINS), 0, a),
         IN_ALL_KINDS,

@@ -1,9 +1,9 @@
 """histogram: c[k] = how many elements of a lie in bin k, of 256 equal bins of [0, 1), for a vector of n elements.
 
-Bin k is the interval [k / 256, (k + 1) / 256). So x belongs to floor(256 x). The product is exact in every format, since
-256 is a power of two. Numbers outside of [0, 1) are counted nowhere: 1 itself, negative ones, infinities, NaN. -0 equals
-0, and is in bin 0. A negative subnormal number is outside. A target that takes subnormal numbers for zero may count it
-in bin 0. Of int8, x belongs to bin x + 128, and all are counted.
+Bin k is the interval [k / 256, (k + 1) / 256). So x belongs to floor(256 x). The product is exact in every format,
+since 256 is a power of two. Numbers outside of [0, 1) are counted nowhere: 1 itself, negative ones, infinities, NaN.
+-0 equals 0, and is in bin 0. A negative subnormal number is outside. A target that takes subnormal numbers for zero may
+count it in bin 0. Of int8, x belongs to bin x + 128, and all are counted.
 
 There is one right answer, and every bit of it is checked. Counts are int32, so n is less than 2^31.
 
@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from py_backends.contract import Array, Ladder, Problem, Reference, Rung
-from py_backends.number_formats import number_format
 
 BINS = 256
 _BEYOND_CACHES = 16_000_057
@@ -68,7 +67,7 @@ class Histogram(Problem):
     steps = (STEPS_ON_CPU, STEPS_ON_GPU)
     default_sizes = (_BEYOND_CACHES,)
 
-    _share: Callable[[int], float] = staticmethod(lambda n: 0.0)
+    _share: Callable[[int], float] = staticmethod(lambda _: 0.0)
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         (a,) = inputs
@@ -83,7 +82,7 @@ class Histogram(Problem):
         if dtype.kind == "i":
             a = generator.integers(-128, 127, n, dtype, endpoint=True)
         else:
-            a = generator.random(n, number_format(dtype).drawn)
+            a = generator.random(n, np.float64 if dtype == np.float64 else np.float32)
         if share := self._share(n):
             chosen = center(int(generator.integers(BINS)), dtype)
             for begin in range(0, n, _CHUNK):

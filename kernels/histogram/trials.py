@@ -127,7 +127,9 @@ def _kind(name: str, protects: str, draw: Draw, **how: Any) -> Kind[Trial]:
 
 
 _KINDS = (
-    _kind("uniform", "an element that is left out or counted twice, or a table that is forgotten", _uniform, in_others=4),
+    _kind(
+        "uniform", "an element that is left out or counted twice, or a table that is forgotten", _uniform, in_others=4
+    ),
     _kind(
         "one-bin",
         "an increment that is lost where the one before is of the same bin, and counters of too few bits",
@@ -143,7 +145,9 @@ _KINDS = (
     _kind("sorted", "runs of one bin that are cut short where the next one begins", partial(_of_bins, _in_runs)),
     _kind("zipf", "a frequent bin whose counter is replaced by an older one", partial(_of_bins, _by_zipf)),
     Kind("places", "a single element at the end of a register, a group or the vector", _places, in_others=4),
-    _kind("edges", "numbers at the ends of a bin that are counted in its neighbour", _edges, dtypes=FLOATS, in_others=2),
+    _kind(
+        "edges", "numbers at the ends of a bin that are counted in its neighbour", _edges, dtypes=FLOATS, in_others=2
+    ),
     _kind("outside", "numbers of no bin that are counted: 1, negative ones, infinity, NaN", _outside, dtypes=FLOATS),
     _kind("zeros", "zeros of either sign, which are in bin 0", _zeros, dtypes=FLOATS),
     _kind("subnormals", "subnormal numbers that are flushed to zero", _subnormal, dtypes=FLOATS, in_others=2),

@@ -7,8 +7,6 @@ import numpy as np
 
 
 def histogram(a, c, n):
-    if a.dtype == np.int8:
-        bins = a.astype(np.intp) + 128
-    else:
-        bins = (256 * a[(a >= 0) & (a < 1)]).astype(np.intp)
+    inside = (a >= 0) & (a < 1)
+    bins = a.astype(np.intp) + 128 if a.dtype == np.int8 else (256 * a[inside]).astype(np.intp)
     c[:] = np.bincount(bins, minlength=256)

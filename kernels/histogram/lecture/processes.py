@@ -11,10 +11,8 @@ import numpy as np
 
 def count(a, part):
     x = a[part]
-    if x.dtype == np.int8:
-        bins = x.astype(np.intp) + 128
-    else:
-        bins = (256 * x[(x >= 0) & (x < 1)]).astype(np.intp)
+    inside = (x >= 0) & (x < 1)
+    bins = x.astype(np.intp) + 128 if x.dtype == np.int8 else (256 * x[inside]).astype(np.intp)
     return np.bincount(bins, minlength=256)
 
 

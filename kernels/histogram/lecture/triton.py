@@ -1,7 +1,7 @@
 # histogram: c[k] = how many of a[i] lie in [k / 256, (k + 1) / 256), of n; of int8, how many are k - 128.
 # Model: a kernel in Python, written for a tile: one program of the GPU counts 1024 elements, by the language's own
-#   `histogram`. Then it adds its counters to those of all. Programs meet there, so the additions are atomic. They cannot
-#   wait for each other, so a first kernel sets the counters to 0.
+#   `histogram`. Then it adds its counters to those of all. Programs meet there, so the additions are atomic. They
+#   cannot wait for each other, so a first kernel sets the counters to 0.
 # Memory: reads a once, in order. How threads count a tile is the compiler's matter.
 # Edges: what lies outside of [0, 1), NaN too, goes to bin 256. So do the elements past the last one, which are masked.
 #   That bin is added to nothing. A tile has as many bins as a power of two.

@@ -1,9 +1,10 @@
 # histogram: c[k] = how many of a[i] lie in [k / 256, (k + 1) / 256), of n; of int8, how many are k - 128.
-# Idea: the places of 512 elements are found first, which the compiler does by vector instructions. Then they are counted
-#   in four tables by turns, and no update waits for the one before.
+# Idea: the places of 512 elements are found first, which the compiler does by vector instructions. Then they are
+#   counted in four tables by turns, and no update waits for the one before.
 # Model: a decorator compiles the Python loops, and prange spreads parts over threads, each of which counts in tables of
 #   its own. Short vectors stay on the calling thread, since waking others takes longer.
-# Memory: every thread reads its own part of a, in order. Its tables and places are 6 KiB, and stay in its nearest cache.
+# Memory: every thread reads its own part of a, in order. Its tables and places are 6 KiB, and stay in its nearest
+#   cache.
 # Edges: parts may be empty. What lies outside of [0, 1), NaN too, has a place that is added to nothing.
 
 import numpy as np
