@@ -2,9 +2,9 @@
 
     python -m benchmarks.skew --backend cpp,openmp,avx --svg skew.svg
 
-The other elements are uniform. Every backend is a row at each share, with inputs of its own. All rows are sampled in the
-same rounds of one comparison, in a random order. So what slows the machine for a while slows all shares alike. A share
-is told by its number of elements, which differ by one from share to share.
+The other elements are uniform. Every backend is a row at each share, with inputs of its own. All rows are sampled in
+the same rounds of one comparison, in a random order. So what slows the machine for a while slows all shares alike. A
+share is told by its number of elements, which differ by one from share to share.
 """
 
 from __future__ import annotations
