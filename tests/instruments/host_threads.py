@@ -148,7 +148,7 @@ class Program:
         sizes = len(problem.parameters)
         arrays = len(problem.shapes((1,) * sizes))
         texts = ",\n".join(
-            f'    {{"{dtype}", sizeof({kind}), {arrays}, {scratch}, {sizes}, {len(self._stages.kernels)}, '
+            f'    {{"{dtype}", sizeof({kind}), {problem.result_dtype(np.dtype(dtype)).itemsize}, {arrays}, {scratch}, {sizes}, {len(self._stages.kernels)}, '
             f"stages<{kind}>}}"
             for dtype, kind in _TYPES.items()
         )
@@ -156,7 +156,12 @@ class Program:
         includes = "\n".join(f"#include {include}" for include in [*LANGUAGES[name].includes, *headers])
         teams = "\n".join(f'namespace {team} {{\n#include "{path}"\n}}' for team in _TEAMS)
         if separate:
-            pointers = ", ".join(["const {0}*"] * (arrays - 1) + ["{0}*"] * (1 + (self._stages.scratch is not None)))
+            counted = problem.result_dtype(np.dtype("float32")) == np.int32  # in every run
+            pointers = ", ".join(
+                ["const {0}*"] * (arrays - 1)
+                + ["int*" if counted else "{0}*"]
+                + ["{0}*"] * (self._stages.scratch is not None)
+            )
             declared = "void {1}({2}, " + ", ".join(["long"] * sizes) + ");"
             teams = "\n".join(
                 'extern "C" ' + declared.format(kind, _symbol(team, kernel, kind), pointers.format(kind))
@@ -199,7 +204,8 @@ class Program:
         for case, inputs in zip(cases, drawn, strict=True):
             sizes = self._sizes(case)
             shape = problem.shapes(sizes)[-1]
-            output = np.frombuffer(answer, case.dtype, math.prod(shape), begin).reshape(shape)
+            result = problem.result_dtype(np.dtype(case.dtype))
+            output = np.frombuffer(answer, result, math.prod(shape), begin).reshape(shape)
             begin += output.nbytes
             (reference,) = references_of(problem, inputs, sizes, np.dtype(case.dtype))
             if reason := check_output(output, reference, problem.rule).reason:

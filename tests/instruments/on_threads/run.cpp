@@ -138,9 +138,10 @@ void run_case(const std::string& dtype) {
   std::vector<void*> arrays;
   std::size_t bytes = 0;
   for (std::size_t at = 0; at < elements.size(); ++at) {
-    bytes = elements[at] * text.element_bytes;
-    blocks.push_back(block(bytes + offset * text.element_bytes));
-    arrays.push_back(static_cast<char*>(blocks.back().get()) + offset * text.element_bytes);
+    const std::size_t of_element = at + 1 < elements.size() ? text.element_bytes : text.result_bytes;
+    bytes = elements[at] * of_element;
+    blocks.push_back(block(bytes + offset * of_element));
+    arrays.push_back(static_cast<char*>(blocks.back().get()) + offset * of_element);
     if (at + 1 < elements.size()) std::cin.read(static_cast<char*>(arrays[at]), static_cast<std::streamsize>(bytes));
   }
   if (text.scratch) {
