@@ -148,8 +148,8 @@ class Program:
         sizes = len(problem.parameters)
         arrays = len(problem.shapes((1,) * sizes))
         texts = ",\n".join(
-            f'    {{"{dtype}", sizeof({kind}), {problem.result_dtype(np.dtype(dtype)).itemsize}, {arrays}, {scratch}, {sizes}, {len(self._stages.kernels)}, '
-            f"stages<{kind}>}}"
+            f'    {{"{dtype}", sizeof({kind}), {problem.result_dtype(np.dtype(dtype)).itemsize}, {arrays}, {scratch}, '
+            f"{sizes}, {len(self._stages.kernels)}, stages<{kind}>}}"
             for dtype, kind in _TYPES.items()
         )
         headers = (f'"{header}"' for header in _included_once(self._text))

@@ -52,7 +52,7 @@ struct Text {
   const char* dtype;
   std::size_t element_bytes;
   std::size_t result_bytes;  ///< of an element of the output
-  int arrays;  ///< inputs and output
+  int arrays;                ///< inputs and output
   bool scratch;
   int sizes;
   int stages;
