@@ -104,6 +104,14 @@ class TestResults:
         assert sums.split() == [str(11 * i) for i in range(10)]
         assert (total, largest) == ("0 + 1 + ... + 9 = 45", "99 is the largest")
 
+    def test_data_race(self, outcomes: dict[str, Outcome]) -> None:
+        """No count need be lost: both threads may have one core, one after the other."""
+        race, *cured = printed(outcomes, "data_race.cpp")
+        found = re.fullmatch(r"a race: (\d+) of 2000000; another run may print another", race)
+        assert found
+        assert 1 <= int(found[1]) <= 2_000_000
+        assert cured == [f"with a{what}: 2000000" for what in (" mutex", "n atomic", " sum a thread")]
+
     @pytest.mark.jax
     def test_jax(self, outcomes: dict[str, Outcome]) -> None:
         printed(outcomes, "jax.py")
