@@ -2,7 +2,7 @@
 
     python -m benchmarks.equal_rows --runs 40 --json equal.json
 
-Each run has workers of its own. NumPy, OpenMP and OpenCL compute eight kernels, at sizes within the caches and beyond.
+Each run has workers of its own. NumPy, OpenMP and OpenCL compute all kernels, at sizes within the caches and beyond.
 Each is compared with a copy of itself, and NumPy also with copies that wait 5, 10 and 20% of the time of each launch.
 Rounds and verdicts are those of `compare`, over all rows of a run.
 """
@@ -43,6 +43,7 @@ SIZES: Mapping[str, Sequence[Sizes]] = {
     "vecadd": [(50_021,), (5_000_011,)],
     "dot": [(50_021,), (5_000_011,)],
     "transpose": [(257, 251), (2503, 1801)],
+    "scan": [(50_021,), (5_000_011,)],
     "histogram": [(50_021,), (5_000_011,)],
     "heat": [(257, 251, 4), (2053, 2039, 1)],
     "matmul": [(257, 251, 241), (4099, 2053, 31)],
