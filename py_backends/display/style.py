@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ from py_backends.system.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
 """Colours that people with any colour vision tell apart: M. Okabe and K. Ito, Color Universal Design (2008)."""
@@ -70,6 +70,14 @@ def grid(width: float, height: float, rows: int, columns: int, **layout: Any) ->
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **layout).tolist()
+
+
+def stacked(width: float, heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
+    """An empty picture of parts below one another, of so many inches each. Each has its axes by itself."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
+    return figure, figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0].tolist()
 
 
 @contextmanager

@@ -59,6 +59,7 @@ class Point:
     bound: `arithmetic` or `memory`.
     unsure: whether its rate and per cent may be far off, mostly too low. This is so if other processes used the CPUs in
         most rounds, or if the interval of its time is too wide.
+    bandwidth: the bandwidth of its own working set.
     """
 
     row: Row
@@ -67,6 +68,7 @@ class Point:
     percent: float
     bound: str
     unsure: bool = False
+    bandwidth: Ceiling | None = None
 
     @property
     def attainable(self) -> float:
@@ -123,14 +125,14 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
         return None
     measured = _of(ceilings, row.dtype, bandwidth_kinds(row.work))
     bandwidths = measured or _of(ceilings, row.dtype, (STREAMED, STORED))  # where no copies were measured
-    bandwidth = max((each.rate for each in _nearest(row.work.bytes, bandwidths)), default=None)
+    nearest = max(_nearest(row.work.bytes, bandwidths), key=lambda each: each.rate, default=None)
     peak = max((each.rate for each in _of(ceilings, row.dtype, (MULTIPLY_ADDS,))), default=None)
-    if bandwidth is None or peak is None or row.work.bytes == 0:
+    if nearest is None or peak is None or row.work.bytes == 0:
         return None
-    intensity = row.work.flops / row.work.bytes
+    intensity, bandwidth = row.work.flops / row.work.bytes, nearest.rate
     bound = MEMORY if intensity * bandwidth < peak else ARITHMETIC
     rate = row.rate.gflops if intensity else row.rate.gbytes_per_second
-    return Point(row, intensity, rate, row.percent_of_ceiling, bound)
+    return Point(row, intensity, rate, row.percent_of_ceiling, bound, bandwidth=nearest)
 
 
 def percent_of_peak(row: Row, ceilings: Sequence[Ceiling]) -> float | None:

@@ -1,88 +1,118 @@
 """The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is, on log scales.
 
-Every mark stands at its own intensity and rate, even if it covers another one. The kernel's name stands above the
-highest of its marks. Beside the panel each mark has its name, and its per cents from the leftmost kernel to the last. A
-kernel that computes nothing has no place on such a scale: its rows are bars of their bandwidth's ceiling.
+The peaks and one roof for each level of memory are lines with their names on them. Every mark stands at its own
+intensity and rate, even if it covers another one. Above the marks of a kernel a dash is its own roof, with its name. A
+heat map says how much of it each row reaches: of many kernels, each model at best. It is the legend of the marks too.
+A kernel that computes nothing has no place on such a scale: without others, its rows are bars of their bandwidth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import cycle
-from math import log, prod
+from dataclasses import dataclass, replace
+from math import atan, degrees, exp, log
 from typing import TYPE_CHECKING, Any
 
-from py_backends.commands.roofline.table import groups, of_ceiling, roof_name
+from py_backends.commands.roofline.analysis import Kernel, Level, Shares, levels, shares, source
+from py_backends.commands.roofline.table import marked, of_ceiling
 from py_backends.display import style, units
 from py_backends.display.layout import UNSURE, why_unsure
-from py_backends.results.report import Ceiling, Report
-from py_backends.results.roofline import WHAT_MOVES, Point, Roofline, rooflines
+from py_backends.results.report import Report
+from py_backends.results.roofline import Point, Roofline, rooflines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
 TITLE = "The roofline"
-_WIDTH, _LEAST_HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_A_FRAME = 10.0, 4.5, 0.145, 0.9
-_HEIGHT_OF_A_BAR = 0.2
-_MOST_POINTS_NAMED = 45
-"""More names than these beside a panel are too many to read. Then only the best are named."""
-_MOST_GROUPS = 6
-"""Kernels and shapes in one panel."""
-_BEYOND = 4.0
-"""By which factor the axes go beyond the outermost points and edges."""
+_WIDTH, _HEIGHT, _HEIGHT_OF_A_FRAME, _HEIGHT_OF_A_CELL = 10.0, 4.5, 0.9, 0.2
+_WIDTH_OF_A_NAME, _WIDTH_OF_A_CELL, _LEAST_WIDTH = 1.1, 0.78, 8.0
+"""In inches: of models' names beside the heat map of many kernels, and of its columns; and of such a picture."""
+_WIDTH_OF_A_SOURCE = 1.7
+"""The same of backends, targets and variants, of few kernels."""
+_HEIGHT_OF_HEADS = 0.62
+"""Of the heat map's columns, in inches."""
+_DASH = 1.25
+"""By which factor the dash of a kernel's roof goes beyond its intensity, to either side."""
+_MOST_NAMED = 45
+"""More rows of the heat map than these are too many to read. Then only the best are named."""
+_BEYOND, _BEYOND_RIGHT, _ABOVE_MANY = 6.0, 12.0, 5.0
+"""By which factors the axes go beyond the outermost points and edges, with room for names."""
 _ONE_LINE = 1.08
-"""Bandwidths that differ by a smaller factor are drawn as one line."""
-_DASHES: Any = ("-", "--", "-.", ":", (0, (9, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
-_GREY = "#808080"
+"""Roofs of memory that differ by a smaller factor are drawn as one line."""
+_GREY, _DARK_GREY = "#808080", "#707070"
 _MARKS: Any = {"markersize": 6.5, "zorder": 3}
-_WIDTH_OF_PANEL, _WIDTH_OF_A_LETTER, _HEIGHT_OF_A_NAME = 290.0, 5.5, 11.0
-"""In points, about: of the panel, and of kernels' names in it."""
+_WIDTH_OF_A_LETTER, _HEIGHT_OF_A_NAME = 5.0, 11.0
+"""In points, about: of names in the panel."""
+_COLOURS = "cividis"
+"""From dark to light, and alike for any colour vision."""
+_LIGHT_FROM = 55
+"""Per cent from which a cell is so light that its figure is dark."""
+_ON_LIGHT, _ON_DARK = "#101010", "#f4f4f4"
+"""Nearly black and white. Those themselves become the colours of the page: see `style.svg`."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the picture, its size in inches, and what draws it."""
+
+    width: float
+    height: float
+    fill: Callable[[SubFigure], None]
 
 
 @style.settings()
 def draw(report: Report) -> Figure:
-    """A panel for each dtype: ceilings as lines, rows as marks, and their per cent of the roof beside their names.
+    """For each dtype a panel of roofs and marks, and a heat map of shares: beside it, or of many kernels below it.
 
-    Rows that only move are in a panel below. Raises NothingToDraw if no row has a roof.
+    Rows that only move are in the heat map of many kernels, else in a panel below. Raises NothingToDraw if no row has a
+    roof.
     """
-    drawn = [panel for roofline in _found(report) for panel in _panels(roofline, report)]
-    heights = [height for height, _ in drawn]
-    figure, panels = style.grid(_WIDTH, sum(heights), len(drawn), 1, height_ratios=heights)
-    for (_, fill), (axes,) in zip(drawn, panels, strict=True):
-        fill(axes)
+    drawn = [part for roofline in _found(report) for part in _parts(roofline, report)]
+    figure, places = style.stacked(max(part.width for part in drawn), [part.height for part in drawn])
+    for part, place in zip(drawn, places, strict=True):
+        part.fill(place)
     return figure
 
 
-def _panels(roofline: Roofline, report: Report) -> Iterator[tuple[float, Callable[[Axes], None]]]:
-    """The panels of one dtype: the height of each in inches, and what draws it."""
+def _parts(roofline: Roofline, report: Report) -> Iterator[_Part]:
+    """The parts of one dtype."""
+    found = shares(roofline, report.machine)
     computing = [point for point in roofline.points if point.intensity]
-    moving = [point for point in roofline.points if not point.intensity]
     if computing:
-        of_these = replace(roofline, points=computing)
-        yield _height(of_these), lambda axes: _draw(axes, of_these, report)
-    if moving:
-        shown = _chosen(replace(roofline, points=moving))
-        height = _HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_BAR * (len(shown) + len(list(groups(shown))))
-        yield height, lambda axes: _draw_bars(axes, shown, roofline.dtype, report)
+        if not found.many:
+            found = shares(replace(roofline, points=computing), report.machine)
+        size = _size_of_map(found)
+        width = max(_LEAST_WIDTH, _WIDTH_OF_A_NAME + size[0]) if found.many else _WIDTH
+        height = _HEIGHT + size[1] if found.many else max(_HEIGHT, size[1])
+        yield _Part(width, height, lambda part: _draw(part, found, roofline, report))
+    if (moving := [point for point in roofline.points if not point.intensity]) and not (computing and found.many):
+        kernels = shares(replace(roofline, points=moving), report.machine).kernels
+        bars = sum(1 + len(kernel.points) for kernel in kernels)
+        height = _HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_CELL * bars
+        yield _Part(_WIDTH, height, lambda part: _draw_bars(part.subplots(), kernels, roofline.dtype, report))
 
 
 def describe(report: Report) -> str:
     """What the picture shows, in words. Raises NothingToDraw if no row has a roof."""
     sentences = ["A roofline: GFLOP/s over arithmetic intensity, on logarithmic scales."]
+    if report.mostly_disturbed:
+        sentences.append(f"Each figure {why_unsure(report)}.")
     for roofline in _found(report):
         peak, fastest, slowest = roofline.peaks[0], roofline.bandwidths[0], roofline.bandwidths[-1]
         sentences.append(
             f"In {roofline.dtype} the roof is {units.figure(peak.rate)} GFLOP/s of arithmetic, and from "
             f"{units.figure(slowest.rate)} to {units.figure(fastest.rate)} GB/s of memory and caches."
         )
-        for title, points in groups(_chosen(roofline)):
-            said = "; ".join(f"{_name(point)} reaches {of_ceiling(point)}" for point in points)
-            bound = " or ".join(dict.fromkeys(point.bound for point in points))
-            at = f"at {units.figure(points[0].intensity)} FLOP/byte" if points[0].intensity else "which only moves"
-            sentences.append(f"{' '.join(title.split())}, {at}, is bound by {bound}: {said}.")
+        found = shares(roofline, report.machine)
+        for at, kernel in enumerate(found.kernels):
+            reached = [(line[at], name) for name, line in found.models.items()]
+            best_first = sorted(((point, name) for point, name in reached if point), key=lambda each: -each[0].percent)
+            said = "; ".join(f"{name} reaches {of_ceiling(point)}" for point, name in best_first)
+            intensity = kernel.points[0].intensity
+            place = f"at {units.figure(intensity)} FLOP/byte" if intensity else "which only moves"
+            sentences.append(f"{kernel.title}, {place}, is bound by {kernel.bound}: {said}.")
     return " ".join(sentences)
 
 
@@ -94,114 +124,196 @@ def _found(report: Report) -> list[Roofline]:
     return found
 
 
-def _name(point: Point) -> str:
-    row = point.row
-    return f"{row.backend} {row.target} {row.variant}"
+def _draw(part: SubFigure, found: Shares, roofline: Roofline, report: Report) -> None:
+    """The panel and the heat map, whose rows name the marks of both."""
+    width, height = _size_of_map(found)
+    if found.many:
+        panel, below = part.subplots(2, 1, height_ratios=[_HEIGHT - _HEIGHT_OF_A_FRAME, height - _HEIGHT_OF_HEADS])
+        in_points = 72 * (_LEAST_WIDTH - 1), 72 * (_HEIGHT - _HEIGHT_OF_A_FRAME)
+    else:
+        panel, below = part.subplots(1, 2, width_ratios=[_WIDTH - width - _WIDTH_OF_A_SOURCE - 1, width])
+        in_points = 72 * (_WIDTH - width - _WIDTH_OF_A_SOURCE - 1), 72 * (max(_HEIGHT, height) - _HEIGHT_OF_A_FRAME)
+    marks = style.marks(found.models)
+    _draw_panel(panel, found, roofline, report, in_points)
+    _draw_marks(panel, found, marks)
+    _draw_map(below, found, marks, report)
 
 
-def _chosen(roofline: Roofline) -> list[Point]:
-    """The points that are drawn: all, or of many shapes only those of the largest shape of each kernel."""
-    all_groups = [points for _, points in groups(roofline.points)]
-    if len(all_groups) <= _MOST_GROUPS:
-        return roofline.points
-    largest: dict[str, list[Point]] = {}
-    for points in all_groups:
-        kernel = points[0].row.kernel
-        largest[kernel] = max(largest.get(kernel, points), points, key=_asked_work)
-    return [point for points in largest.values() for point in points]
+def _size_of_map(found: Shares) -> tuple[float, float]:
+    """The inches that the cells of the heat map take, the height with the heads of its columns."""
+    rows = min(len(found.models), _MOST_NAMED)
+    return _WIDTH_OF_A_CELL * len(found.kernels), _HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_CELL * rows
 
 
-def _asked_work(points: Sequence[Point]) -> int:
-    row = points[0].row
-    return prod(size for size in row.asked.values() if isinstance(size, int))
-
-
-def _height(roofline: Roofline) -> float:
-    """The height in inches that leaves room for the names beside the panel."""
-    points = _chosen(roofline)
-    named = min(len({_name(point) for point in points}), _MOST_POINTS_NAMED) + len(list(groups(points)))
-    lines = named + len(roofline.peaks) + len(_alike(roofline.bandwidths)) + 5
-    return max(_LEAST_HEIGHT, _HEIGHT_OF_A_LINE * lines + _HEIGHT_OF_A_FRAME)
-
-
-def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
-    left, right, bottom, top = _limits(roofline)
+def _draw_panel(
+    axes: Axes, found: Shares, roofline: Roofline, report: Report, in_points: tuple[float, float]
+) -> None:
+    """The lines of the roofs, and each kernel's own, with their names. `in_points` is the size of the panel."""
+    kernels = [kernel for kernel in found.kernels if kernel.points[0].intensity]
+    all_levels = levels(roofline, report.machine)
+    intensities = [point.intensity for point in found.points if point.intensity]
+    intensities += [roofline.ridge(each.ceiling) for each in all_levels]
+    left, right = min(intensities) / _BEYOND, max(intensities) * _BEYOND_RIGHT
+    bottom = min([point.rate for point in found.points if point.intensity] + [left * all_levels[-1].ceiling.rate]) / 2
+    top = roofline.peaks[0].rate * (_ABOVE_MANY if found.many else 2.5)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
     axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s")
-    axes.set_title(f"roofline, {roofline.dtype}", loc="left", fontsize=10)
-    legend = [_heading("roofs (fits: by reported size)"), *_draw_roofs(axes, roofline, report, (left, right))]
-    points = _chosen(roofline)
-    marks = style.marks(map(_name, points))
-    _draw_points(axes, points, marks)
-    by_intensity = sorted(groups(points), key=lambda group: _highest(group[1]).intensity)
-    _write_kernels(axes, by_intensity, 72 * (_height(roofline) - _HEIGHT_OF_A_FRAME))
-    legend += [_heading(""), *_headings(by_intensity, report), *_names(by_intensity, marks)]
-    _write_beside(axes, legend)
+    title = f"roofline, {roofline.dtype}; a dash is the roof of the kernel that it names"
+    if any(point.unsure for point in found.points):
+        title = f"{title}\n{'' if report.mostly_disturbed else f'{UNSURE} and '}hollow {why_unsure(report)}"
+    axes.set_title(title, loc="left", fontsize=9)
+    across, upwards = in_points[0] / log(right / left), in_points[1] / log(top / bottom)
+    _draw_peaks(axes, roofline, right)
+    _draw_levels(axes, _alike(all_levels), roofline.peaks[0].rate, left, across, upwards)
+    _write_kernels(axes, kernels, across, upwards)
 
 
-_Group = tuple[str, Sequence[Point]]
-"""The rows of one kernel and shape, with their title."""
+def _draw_peaks(axes: Axes, roofline: Roofline, right: float) -> None:
+    """The level lines of arithmetic, from where memory no longer binds to the right end, with their names there."""
+    for peak in roofline.peaks:
+        begin = peak.rate / roofline.bandwidths[0].rate
+        axes.plot([begin, right], [peak.rate] * 2, color="black", linewidth=1.2)
+        name = f"{peak.instruction_set or 'peak'} {units.figure(peak.rate)} GFLOP/s"
+        _write(axes, name, (right, peak.rate), (-2, 2), ha="right", va="bottom")
 
 
-def _highest(points: Sequence[Point]) -> Point:
-    return max(points, key=lambda point: point.rate)
+def _draw_levels(
+    axes: Axes, lines: Sequence[Sequence[Level]], peak: float, left: float, across: float, upwards: float
+) -> None:
+    """The rising lines of memory, the highest first. They end where they meet the peak. Names stand along them.
+
+    across, upwards: points for a factor of e on either axis. By it, a name that has no room above its line, since
+    another line is near, moves to the right of the name there.
+    """
+    begin, end, above = 0.0, 0.0, 0.0
+    cosine = across / (across**2 + upwards**2) ** 0.5
+    for alike in lines:
+        rate = alike[0].ceiling.rate
+        axes.plot([left, peak / rate], [left * rate, peak], color=_GREY, linewidth=1.2)
+        name = _name_of(alike)
+        near = above and upwards * log(above / rate) * cosine < _HEIGHT_OF_A_NAME
+        begin = end if near else 4.0
+        end = begin + (len(name) + 1) * _WIDTH_OF_A_LETTER * cosine
+        x = left * exp(begin / across)
+        axes.text(
+            x, x * rate, name, fontsize=8, color=_DARK_GREY, va="bottom", rotation=degrees(atan(rate)),
+            rotation_mode="anchor", transform_rotates_text=True,
+        )  # fmt: skip
+        above = rate
 
 
-def _headings(by_intensity: Sequence[_Group], report: Report) -> Iterator[Line2D]:
-    """What the per cents behind the names are of: the kernels from left to right."""
-    yield _heading("per cent of the roof, from left to right, in")
-    for title, points in by_intensity:
-        bound = " or ".join(dict.fromkeys(f"by {point.bound}" for point in points))
-        yield _heading(f"{title}, bound {bound}")
-    if any(point.unsure for _, points in by_intensity for point in points):
-        yield _heading(f"{UNSURE} and hollow {why_unsure(report)}")
+def _alike(all_levels: Sequence[Level]) -> list[list[Level]]:
+    """Groups of levels that are so close that one line stands for each group, the highest first."""
+    alike: list[list[Level]] = []
+    for each in all_levels:
+        if alike and each.ceiling.rate * _ONE_LINE > alike[-1][0].ceiling.rate:
+            alike[-1].append(each)
+        else:
+            alike.append([each])
+    return alike
 
 
-def _names(by_intensity: Sequence[_Group], marks: dict[str, style.Mark]) -> Iterator[Line2D]:
-    """A mark and its name, and its per cent for each kernel, those first that are the nearest to their roofs."""
-    by_name: dict[str, dict[str, Point]] = {}
-    for title, points in by_intensity:
-        for point in points:
-            by_name.setdefault(_name(point), {})[title] = point
-    best_first = sorted(by_name.items(), key=lambda named: -max(point.percent for point in named[1].values()))
-    for name, found in best_first[:_MOST_POINTS_NAMED]:
-        cells = [of_ceiling(found[title]) if title in found else "-" for title, _ in by_intensity]
-        yield _mark(marks[name], next(iter(found.values())), label=f"{name}: {', '.join(cells)}")
+def _name_of(alike: Sequence[Level]) -> str:
+    """The levels that one line stands for, and their rates."""
+    rates = dict.fromkeys(units.figure(each.ceiling.rate) for each in (alike[-1], alike[0]))
+    return f"{', '.join(each.name for each in alike)} {' to '.join(rates)} GB/s"
 
 
-def _write_kernels(axes: Axes, by_intensity: Sequence[_Group], height: float) -> None:
-    """The name of each kernel above the highest of its marks, and above other names where these are in its way."""
-    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    kernels = [title.split()[0] for title, _ in by_intensity]
+def _write_kernels(axes: Axes, kernels: Sequence[Kernel], across: float, upwards: float) -> None:
+    """A dash for each kernel's own roof, and its name above it, and above other names where these are in its way."""
     placed: list[tuple[float, float, float]] = []
-    for (title, points), kernel in zip(by_intensity, kernels, strict=True):
-        point, name = _highest(points), kernel if kernels.count(kernel) == 1 else " ".join(title.split())
-        x = _WIDTH_OF_PANEL * log(point.intensity / left) / log(right / left)
-        y = begin = height * log(point.rate / bottom) / log(top / bottom)
-        half = len(name) * _WIDTH_OF_A_LETTER / 2
-        for other, at, reach in sorted(placed, key=lambda each: each[1]):
-            if abs(other - x) < half + reach and abs(at - y) < _HEIGHT_OF_A_NAME:
-                y = at + _HEIGHT_OF_A_NAME
+    for kernel in kernels:
+        point = kernel.points[0]
+        at, height = point.intensity, max(point.attainable, kernel.highest.rate)
+        axes.plot([at / _DASH, at * _DASH], [point.attainable] * 2, color="black", linewidth=2.5, solid_capstyle="butt")
+        x, y = across * log(at), upwards * log(height)
+        begin, half = y, len(kernel.name) * _WIDTH_OF_A_LETTER / 2
+        for other, its, reach in sorted(placed, key=lambda each: each[1]):
+            if abs(other - x) < half + reach and abs(its - y) < _HEIGHT_OF_A_NAME:
+                y = its + _HEIGHT_OF_A_NAME
         placed.append((x, y, half))
-        axes.annotate(
-            name, (point.intensity, point.rate), (0, 6 + y - begin), textcoords="offset points", ha="center", fontsize=8
-        )
+        _write(axes, kernel.name, (at, height), (0, 4 + y - begin), ha="center", va="bottom", weight="bold")
 
 
-def _draw_bars(axes: Axes, points: Sequence[Point], dtype: str, report: Report) -> None:
+def _write(axes: Axes, words: str, place: tuple[float, float], off: tuple[float, float], **how: Any) -> None:
+    axes.annotate(words, place, off, textcoords="offset points", fontsize=8, zorder=4, **how)
+
+
+def _draw_marks(axes: Axes, found: Shares, marks: dict[str, style.Mark]) -> None:
+    for name, line in found.models.items():
+        for point in line:
+            if point and point.intensity:
+                axes.add_line(_mark(marks[name], point.unsure, ([point.intensity], [point.rate])))
+
+
+def _mark(mark: style.Mark, unsure: bool, place: tuple[list[float], list[float]], **how: Any) -> Line2D:
+    """A mark at a place. It is hollow if the point is unreliable."""
+    from matplotlib.lines import Line2D
+
+    looks: Any = {"fillstyle": "none"} if unsure else {"markeredgecolor": "white", "markeredgewidth": 0.5}
+    return Line2D(place[0], place[1], linestyle="", color=mark.colour, marker=mark.marker, **_MARKS, **looks, **how)
+
+
+def _draw_map(axes: Axes, found: Shares, marks: dict[str, style.Mark], report: Report) -> None:
+    """The share of the roof in each cell, in figures and as a colour. The nearest of each kernel is framed."""
+    from matplotlib import colormaps
+    from matplotlib.patches import Rectangle
+    from matplotlib.transforms import ScaledTranslation
+
+    named = list(found.models.items())[:_MOST_NAMED]
+    nearest = [found.nearest(at) for at in range(len(found.kernels))]
+    beside = axes.transData + ScaledTranslation(-10 / 72, 0, axes.get_figure(root=True).dpi_scale_trans)
+    for down, (name, line) in enumerate(named):
+        axes.add_line(_mark(marks[name], False, ([-0.5], [down]), transform=beside, clip_on=False))
+        for right, point in enumerate(line):
+            of_roof = 0.0 if point is None else min(100.0, point.percent)
+            ink = _GREY if point is None else _ON_LIGHT if of_roof >= _LIGHT_FROM else _ON_DARK
+            if point is not None:
+                colour = colormaps[_COLOURS](of_roof / 100)
+                axes.add_patch(
+                    Rectangle((right - 0.5, down - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=1)
+                )
+            if name == nearest[right]:
+                frame: Any = {"fill": False, "edgecolor": "black", "linewidth": 1.8, "zorder": 3}
+                axes.add_patch(Rectangle((right - 0.5, down - 0.5), 1, 1, clip_on=False, **frame))
+            weight = "bold" if name == nearest[right] else "normal"
+            axes.text(
+                right, down, marked(point, report), ha="center", va="center", fontsize=8, color=ink, weight=weight
+            )
+    # Beside a panel, few rows are no higher than many.
+    rows = len(named) if found.many else max(len(named), (_HEIGHT - _HEIGHT_OF_A_FRAME) / _HEIGHT_OF_A_CELL)
+    axes.set(xlim=(-0.5, len(found.kernels) - 0.5), ylim=(rows - 0.5, -0.5))
+    heads = [f"{each.name}\n{each.bound}\n{units.short_shape(each.points[0].row.asked)}" for each in found.kernels]
+    axes.set_xticks(range(len(heads)), heads, fontsize=7.5)
+    axes.set_yticks(range(len(named)), [name for name, _ in named], fontsize=8)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, pad=3)
+    axes.tick_params(axis="y", pad=18)
+    axes.annotate(
+        "kernel\nbound by\nsizes", (0, 1), (-18, 3), xycoords="axes fraction", textcoords="offset points", ha="right",
+        va="bottom", fontsize=7.5, color=_DARK_GREY,
+    )  # fmt: skip
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_title("per cent of the roof; in a frame: the nearest to it", loc="left" if found.many else "right", fontsize=9)
+
+
+def _draw_bars(axes: Axes, kernels: Sequence[Kernel], dtype: str, report: Report) -> None:
     """A bar for each row, as long as its part of what its bandwidth's ceiling allows."""
+    points = [point for kernel in kernels for point in kernel.points]
     title = f"what only moves, {dtype}"
     if any(point.unsure for point in points):
         title = f"{title} ({UNSURE} and hollow {why_unsure(report)})"
     axes.set(xlim=(0, max(100.0, *(point.percent for point in points))), xlabel="per cent of the bandwidth of a copy")
     axes.set_title(title, loc="left", fontsize=10)
-    marks, names = style.marks(map(_name, points)), []
-    for title, group in groups(points):
-        names.append(" ".join(title.split()))
-        for point in group:
+    marks, names = style.marks(map(source, points)), []
+    for kernel in kernels:
+        names.append(kernel.title)
+        for point in kernel.points:
             looks: Any = {"fill": False} if point.unsure else {}
-            axes.barh(len(names), point.percent, color=marks[_name(point)].colour, height=0.7, **looks)
+            axes.barh(len(names), point.percent, color=marks[source(point)].colour, height=0.7, **looks)
             axes.annotate(
                 f" {of_ceiling(point)}, {units.figure(point.rate)} GB/s",
                 (point.percent, len(names)),
@@ -209,96 +321,6 @@ def _draw_bars(axes: Axes, points: Sequence[Point], dtype: str, report: Report) 
                 fontsize=8,
                 annotation_clip=False,
             )
-            names.append(_name(point))
+            names.append(source(point))
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
-
-
-def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
-    """The ends of both axes. All points and all edges of the roof are between them."""
-    points = _chosen(roofline)
-    intensities = [point.intensity for point in points]
-    intensities += [roofline.ridge(each) for each in roofline.bandwidths]
-    left, right = min(intensities) / _BEYOND, max(intensities) * _BEYOND
-    rates = [point.rate for point in points] + [left * roofline.bandwidths[-1].rate]
-    return left, right, min(rates) / 2, roofline.peaks[0].rate * 2
-
-
-def _draw_roofs(axes: Axes, roofline: Roofline, report: Report, ends: tuple[float, float]) -> list[Line2D]:
-    """The lines of arithmetic and of memory, the highest first. Those of memory end where they meet the peak."""
-    left, right = ends
-    lines = []
-    for peak, dashes in zip(roofline.peaks, cycle(_DASHES)):
-        label = f"{roof_name(peak, report.machine)}: {units.figure(peak.rate)} GFLOP/s"
-        begin = peak.rate / roofline.bandwidths[0].rate
-        lines += axes.plot([begin, right], [peak.rate] * 2, linestyle=dashes, color="black", linewidth=1.2, label=label)
-    for alike, dashes in zip(_alike(roofline.bandwidths), cycle(_DASHES)):
-        intensities = [left, roofline.ridge(alike[0])]
-        rates = [intensity * alike[0].rate for intensity in intensities]
-        label = _bandwidth(alike, roofline, report)
-        lines += axes.plot(intensities, rates, linestyle=dashes, color=_GREY, linewidth=1.2, label=label)
-    return lines
-
-
-def _alike(bandwidths: Sequence[Ceiling]) -> list[list[Ceiling]]:
-    """Groups of bandwidths that are so close that one line stands for each group, the highest first."""
-    groups: list[list[Ceiling]] = []
-    for each in bandwidths:
-        first = groups[-1][0] if groups else None
-        same = first and WHAT_MOVES[first.kind] == WHAT_MOVES[each.kind]
-        if first and same and each.rate * _ONE_LINE > first.rate:
-            groups[-1].append(each)
-        else:
-            groups.append([each])
-    return groups
-
-
-def _bandwidth(alike: Sequence[Ceiling], roofline: Roofline, report: Report) -> str:
-    """The caches or memory that one line stands for."""
-    fastest, slowest = alike[0], alike[-1]
-    if units.figure(fastest.rate) == units.figure(slowest.rate):
-        rates = units.figure(fastest.rate)
-    else:
-        rates = f"{units.figure(slowest.rate)} to {units.figure(fastest.rate)}"
-    by_size = sorted(alike, key=lambda each: each.working_set_bytes or 0)
-    names = [roof_name(each, report.machine, roofline.from_memory) for each in (by_size[0], by_size[-1])]
-    return f"{' to '.join(dict.fromkeys(names))}: {rates} GB/s"
-
-
-def _draw_points(axes: Axes, points: Sequence[Point], marks: dict[str, style.Mark]) -> None:
-    for point in points:
-        axes.add_line(_mark(marks[_name(point)], point, ([point.intensity], [point.rate])))
-
-
-def _mark(mark: style.Mark, point: Point, place: tuple[list[float], list[float]] = ([], []), label: str = "") -> Line2D:
-    """A point's mark, at its place, or without one for the legend. It is hollow if the point is unreliable."""
-    from matplotlib.lines import Line2D
-
-    looks: Any = {"fillstyle": "none"} if point.unsure else {"markeredgecolor": "white", "markeredgewidth": 0.5}
-    return Line2D(
-        place[0], place[1], linestyle="", color=mark.colour, marker=mark.marker, label=label, **_MARKS, **looks
-    )
-
-
-def _heading(words: str) -> Line2D:
-    """A line of the legend without a mark."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], linestyle="", label=words or " ")
-
-
-def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> None:
-    """All the lines as one legend beside the panel."""
-    legend = axes.legend(
-        handles=lines,
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        frameon=False,
-        fontsize=8,
-        handlelength=2.4,
-        labelspacing=0.25,
-    )
-    for text, line in zip(legend.get_texts(), lines, strict=True):
-        if line.get_linestyle() == "None" and line.get_marker() == "None":
-            text.set_fontweight("bold")

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
+from py_backends.commands.roofline.analysis import DRAM, Shares, groups, level, share, shares
 from py_backends.display import console, layout, remarks, units
 from py_backends.display.layout import UNSURE, Column, Section, why_unsure
-from py_backends.results.grouping import grouped
 from py_backends.results.report import Ceiling, Report
 from py_backends.results.roofline import WHAT_MOVES, Point, Roofline, rooflines
 
-_DRAM = "DRAM"
 _KINDS = {"additions": "", "copies": "copying ", "reads": "reading "}
 """How the name of a bandwidth begins, by what moves."""
 
@@ -39,6 +39,29 @@ def _sections(report: Report) -> Iterator[Section]:
         )
         for title, points in groups(roofline.points):
             yield Section(title, "", _columns(points), footnotes=footnotes(points, report))
+        of_all = shares(roofline, report.machine)
+        if of_all.many:
+            yield share_table(of_all, roofline.dtype, report)
+
+
+def share_table(found: Shares, dtype: str, report: Report) -> Section:
+    """The shares of the roof, models by kernels. Above them what binds each kernel, and who is nearest to its roof."""
+    columns = [Column("", ["bound by", "nearest", *found.models], right=False)]
+    for at, kernel in enumerate(found.kernels):
+        nearest = found.nearest(at)
+        cells = [Text(marked(line[at], report), "bold" if name == nearest else "") for name, line in found.models.items()]
+        columns.append(Column(kernel.name, [kernel.bound, nearest, *cells], len(found.kernels) - at))
+    notes = [f"best variant and target of each model; {DRAM} and caches by where the data lie; - none"]
+    if report.mostly_disturbed:
+        notes.append(f"each share {why_unsure(report)}")
+    elif any(point.unsure for point in found.points):
+        notes.append(f"{UNSURE} {why_unsure(report)}")
+    return Section(f"shares  {dtype}", "per cent of the roof", columns, footnotes=notes)
+
+
+def marked(point: Point | None, report: Report) -> str:
+    """A share, marked if it may be far off. Where all may be, one line says so in place of marks."""
+    return f"{UNSURE if point and point.unsure and not report.mostly_disturbed else ''}{share(point)}"
 
 
 def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> list[Column]:
@@ -64,8 +87,9 @@ def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collect
     if ceiling.working_set_bytes is None:
         return f"peak, {ceiling.instruction_set}" if ceiling.instruction_set else "peak"
     kind = _KINDS[WHAT_MOVES[ceiling.kind]]
-    place = _DRAM if ceiling.working_set_bytes in from_memory else _smallest_cache(ceiling, machine)
-    return f"{kind}{units.size(ceiling.working_set_bytes)}{f' ({place})' if place else ''}"
+    place = level(ceiling, machine, from_memory)
+    fits = {"": "", DRAM: f" ({DRAM})"}.get(place, f" (fits {place})")
+    return f"{kind}{units.size(ceiling.working_set_bytes)}{fits}"
 
 
 def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
@@ -73,15 +97,8 @@ def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
     places = {roof_name(each, machine, roofline.from_memory).partition("(")[2] for each in roofline.bandwidths}
     if any(place.startswith("fits") for place in places):
         yield "fits: by the reported size of that cache, which a virtual machine may share with others"
-    if f"{_DRAM})" in places:
+    if f"{DRAM})" in places:
         yield "DRAM: larger than all reported caches, or written faster past them than through them"
-
-
-def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
-    """The points by kernel, dtype and requested shape. In each group, those nearest to the roof come first."""
-    found = grouped((point.row.spec.on_any_threads.workload.title, point) for point in points)
-    for title, group in found.items():
-        yield title, sorted(group, key=lambda point: -point.percent)
 
 
 def _columns(points: Sequence[Point]) -> list[Column]:
@@ -109,16 +126,3 @@ def footnotes(points: Sequence[Point], report: Report) -> list[str]:
     if any(point.unsure for point in points):
         notes.append(f"{UNSURE} {why_unsure(report)}")
     return notes
-
-
-def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
-    """The first cache that is as large as this working set. Empty if the results lack the caches' sizes."""
-    caches = machine.get("cache_bytes")
-    if not caches:
-        return ""
-    for level, size in caches.items():
-        # The first two levels belong to one core, where each thread has its part.
-        together = size * (ceiling.threads or 1) if level in {"L1", "L2"} else size
-        if (ceiling.working_set_bytes or 0) <= together:
-            return f"fits {level}"
-    return _DRAM
