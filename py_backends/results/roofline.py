@@ -59,7 +59,8 @@ class Point:
     bound: `arithmetic` or `memory`.
     unsure: whether its rate and per cent may be far off, mostly too low. This is so if other processes used the CPUs in
         most rounds, or if the interval of its time is too wide.
-    bandwidth: the bandwidth of its own working set.
+    roof: the height of its roof by the medians of its ceilings; `attainable` is by ratios within rounds.
+    bandwidth: that of its own working set.
     """
 
     row: Row
@@ -67,8 +68,9 @@ class Point:
     rate: float
     percent: float
     bound: str
+    roof: float
+    bandwidth: Ceiling
     unsure: bool = False
-    bandwidth: Ceiling | None = None
 
     @property
     def attainable(self) -> float:
@@ -85,7 +87,7 @@ class Roofline:
         as far as they were measured.
     points: in the order of the rows.
     from_memory: the working sets, in bytes, for which non-temporal stores are faster. Their data come from memory,
-        whatever cache sizes the system reports.
+        whatever cache sizes the system reports. Empty of a disturbed run, whose bandwidths do not tell.
     """
 
     dtype: str
@@ -105,7 +107,7 @@ def rooflines(report: Report) -> list[Roofline]:
         replace(at, unsure=report.is_unsure_of(row)) for row in report.rows if (at := point(row, report.ceilings))
     )
     found = grouped((point.row.dtype, point) for point in points)
-    return [_roofline(dtype, points, report.ceilings) for dtype, points in found.items()]
+    return [_roofline(dtype, points, report) for dtype, points in found.items()]
 
 
 def bandwidth_kinds(work: Work) -> tuple[str, ...]:
@@ -132,7 +134,8 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
     intensity, bandwidth = row.work.flops / row.work.bytes, nearest.rate
     bound = MEMORY if intensity * bandwidth < peak else ARITHMETIC
     rate = row.rate.gflops if intensity else row.rate.gbytes_per_second
-    return Point(row, intensity, rate, row.percent_of_ceiling, bound, bandwidth=nearest)
+    roof = min(peak, intensity * bandwidth) if intensity else bandwidth
+    return Point(row, intensity, rate, row.percent_of_ceiling, bound, roof, nearest)
 
 
 def percent_of_peak(row: Row, ceilings: Sequence[Ceiling]) -> float | None:
@@ -171,14 +174,17 @@ def _measured_on(row: Row, ceilings: Iterable[Ceiling]) -> str:
     return own if any(each.device == own for each in ceilings) else _CPU
 
 
-def _roofline(dtype: str, points: list[Point], ceilings: Sequence[Ceiling]) -> Roofline:
+def _roofline(dtype: str, points: list[Point], report: Report) -> Roofline:
+    ceilings = report.ceilings
     bandwidths = _of(ceilings, dtype, tuple(WHAT_MOVES))
+    # In a disturbed run either kind of stores may be the faster one, wherever the data lie.
+    from_memory = () if report.mostly_disturbed else _from_memory(bandwidths)
     return Roofline(
         dtype,
         peaks=_best_of_each(_of(ceilings, dtype, (MULTIPLY_ADDS,)), lambda each: each.instruction_set),
         bandwidths=_best_of_each(bandwidths, lambda each: (WHAT_MOVES[each.kind], each.working_set_bytes)),
         points=points,
-        from_memory=frozenset(_from_memory(bandwidths)),
+        from_memory=frozenset(from_memory),
     )
 
 

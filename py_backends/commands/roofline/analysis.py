@@ -13,12 +13,13 @@ from py_backends.results.report import Ceiling
 from py_backends.results.roofline import ARITHMETIC, Point, Roofline
 
 DRAM = "DRAM"
+_OF_A_CORE = frozenset({"L1", "L2"})
 _FEW = 2
 """Up to so many kernels and shapes, each source has a line of its own. Of more, a model has one line."""
 _MOST_KERNELS = 6
 """Of more kernels and shapes than these, only the largest shape of each kernel is shown."""
-_LITTLE = 0.095
-"""A smaller share of a roof, in per cent, is not told apart from others."""
+_LITTLE, _WHOLE = 0.05, 9.95
+"""A smaller share of a roof, in per cent, is not told apart from others; one from the other on has no decimals."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,16 @@ class Kernel:
     """One kernel and shape: a column of the shares.
 
     points: its rows, the nearest to their roofs first.
-    bound: what binds it: a level of memory, or arithmetic. That of the nearest row at the requested shape.
     """
 
     title: str
     name: str
     points: list[Point]
-    bound: str
 
     @property
-    def highest(self) -> Point:
-        """The point with the highest rate."""
-        return max(self.points, key=lambda point: point.rate)
+    def typical(self) -> Point:
+        """The nearest point at the requested shape; any, if all ran at smaller ones."""
+        return next((point for point in self.points if not point.row.requested), self.points[0])
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,12 @@ class Shares:
     """Models by kernels: how much of its roof each model reaches at best.
 
     kernels: by arithmetic intensity, the lowest first.
+    bounds: what binds each of them: a level of memory, or arithmetic.
     models: for each name its point for each kernel, or None. Those nearest to their roofs, on the whole, come first.
     """
 
     kernels: list[Kernel]
+    bounds: list[str]
     models: dict[str, list[Point | None]]
 
     @property
@@ -72,9 +73,11 @@ class Shares:
         """All points that are shown."""
         return [point for line in self.models.values() for point in line if point]
 
-    def nearest(self, kernel: int) -> str:
-        """The name of the model that is nearest to its roof."""
-        return max(self.models, key=lambda name: point.percent if (point := self.models[name][kernel]) else -1)
+    def nearest(self, kernel: int) -> list[str]:
+        """The names of those that are nearest to its roof, more than one if their shares read alike."""
+        found = {name: point for name, line in self.models.items() if (point := line[kernel])}
+        best = max(found.values(), key=lambda point: point.percent)
+        return [name for name, point in found.items() if share(point) == share(best)]
 
 
 def shares(roofline: Roofline, machine: Mapping[str, Any]) -> Shares:
@@ -87,13 +90,16 @@ def shares(roofline: Roofline, machine: Mapping[str, Any]) -> Shares:
                 title=" ".join(title.split()),
                 name=name if names.count(name) == 1 else f"{name} {units.short_shape(points[0].row.asked)}",
                 points=points,
-                bound=_bound(points, machine, roofline.from_memory),
             )
             for (title, points), name in zip(chosen, names, strict=True)
         ),
-        key=lambda kernel: kernel.points[0].intensity,
+        key=lambda kernel: kernel.typical.intensity,
     )
-    return Shares(kernels, _models(kernels, source if len(kernels) <= _FEW else _model))
+    return Shares(
+        kernels,
+        [_bound(kernel.typical, machine, roofline.from_memory) for kernel in kernels],
+        _models(kernels, source if len(kernels) <= _FEW else _model),
+    )
 
 
 def source(point: Point) -> str:
@@ -121,35 +127,32 @@ def level(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collection[
 
     Empty if the results lack the caches' sizes. `from_memory` is that of `Roofline`.
     """
-    if ceiling.working_set_bytes in from_memory:
-        return DRAM
-    caches = machine.get("cache_bytes")
-    if not caches:
-        return ""
+    moved, past = ceiling.working_set_bytes or 0, ceiling.working_set_bytes in from_memory
+    caches = machine.get("cache_bytes") or {}
     for name, size in caches.items():
-        # The first two levels belong to one core, where each thread has its part.
-        together = size * (ceiling.threads or 1) if name in {"L1", "L2"} else size
-        if (ceiling.working_set_bytes or 0) <= together:
+        # The first two levels belong to one core, where each thread has its part. What fits there is there. The others
+        # may be shared with machines that are not seen.
+        own = name in _OF_A_CORE
+        if moved <= (size * (ceiling.threads or 1) if own else size) and (own or not past):
             return str(name)
-    return DRAM
+    return DRAM if caches or past else ""
 
 
 def share(point: Point | None) -> str:
     """The share of its roof in per cent, without the sign. A hyphen where there is none."""
     if point is None:
         return "-"
-    return "<0.1" if point.percent < _LITTLE else units.percent(point.percent).rstrip("%")
+    if point.percent < _LITTLE:
+        return "<0.1"
+    return f"{point.percent:.0f}" if point.percent >= _WHOLE else f"{point.percent:.1f}"
 
 
 def _named(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collection[int]) -> str:
     return level(ceiling, machine, from_memory) or units.size(ceiling.working_set_bytes or 0)
 
 
-def _bound(points: Sequence[Point], machine: Mapping[str, Any], from_memory: Collection[int]) -> str:
-    point = next((each for each in points if not each.row.requested), points[0])
-    if point.bound == ARITHMETIC or point.bandwidth is None:
-        return point.bound
-    return _named(point.bandwidth, machine, from_memory)
+def _bound(point: Point, machine: Mapping[str, Any], from_memory: Collection[int]) -> str:
+    return point.bound if point.bound == ARITHMETIC else _named(point.bandwidth, machine, from_memory)
 
 
 def _chosen(all_groups: list[tuple[str, list[Point]]]) -> list[tuple[str, list[Point]]]:

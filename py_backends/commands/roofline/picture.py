@@ -17,8 +17,8 @@ from py_backends.commands.roofline.analysis import Kernel, Level, Shares, levels
 from py_backends.commands.roofline.table import marked, of_ceiling
 from py_backends.display import style, units
 from py_backends.display.layout import UNSURE, why_unsure
-from py_backends.results.report import Report
-from py_backends.results.roofline import Point, Roofline, rooflines
+from py_backends.results.report import Ceiling, Report
+from py_backends.results.roofline import Roofline, rooflines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,21 +33,19 @@ _WIDTH_OF_A_SOURCE = 1.7
 """The same of backends, targets and variants, of few kernels."""
 _HEIGHT_OF_HEADS = 0.62
 """Of the heat map's columns, in inches."""
-_DASH = 1.25
+_DASH = 1.18
 """By which factor the dash of a kernel's roof goes beyond its intensity, to either side."""
 _MOST_NAMED = 45
 """More rows of the heat map than these are too many to read. Then only the best are named."""
-_BEYOND, _BEYOND_RIGHT, _ABOVE_MANY = 6.0, 12.0, 5.0
-"""By which factors the axes go beyond the outermost points and edges, with room for names."""
 _ONE_LINE = 1.08
 """Roofs of memory that differ by a smaller factor are drawn as one line."""
 _GREY, _DARK_GREY = "#808080", "#707070"
 _MARKS: Any = {"markersize": 6.5, "zorder": 3}
-_WIDTH_OF_A_LETTER, _HEIGHT_OF_A_NAME = 5.0, 11.0
+_WIDTH_OF_A_LETTER, _HEIGHT_OF_LETTERS, _HEIGHT_OF_A_NAME = 5.0, 9.0, 11.0
 """In points, about: of names in the panel."""
 _COLOURS = "cividis"
 """From dark to light, and alike for any colour vision."""
-_LIGHT_FROM = 55
+_LIGHT_FROM = 50
 """Per cent from which a cell is so light that its figure is dark."""
 _ON_LIGHT, _ON_DARK = "#101010", "#f4f4f4"
 """Nearly black and white. Those themselves become the colours of the page: see `style.svg`."""
@@ -110,9 +108,9 @@ def describe(report: Report) -> str:
             reached = [(line[at], name) for name, line in found.models.items()]
             best_first = sorted(((point, name) for point, name in reached if point), key=lambda each: -each[0].percent)
             said = "; ".join(f"{name} reaches {of_ceiling(point)}" for point, name in best_first)
-            intensity = kernel.points[0].intensity
+            intensity = kernel.typical.intensity
             place = f"at {units.figure(intensity)} FLOP/byte" if intensity else "which only moves"
-            sentences.append(f"{kernel.title}, {place}, is bound by {kernel.bound}: {said}.")
+            sentences.append(f"{kernel.title}, {place}, is bound by {found.bounds[at]}: {said}.")
     return " ".join(sentences)
 
 
@@ -136,7 +134,7 @@ def _draw(part: SubFigure, found: Shares, roofline: Roofline, report: Report) ->
     marks = style.marks(found.models)
     _draw_panel(panel, found, roofline, report, in_points)
     _draw_marks(panel, found, marks)
-    _draw_map(below, found, marks, report)
+    _draw_map(part, below, found, marks, report)
 
 
 def _size_of_map(found: Shares) -> tuple[float, float]:
@@ -145,28 +143,41 @@ def _size_of_map(found: Shares) -> tuple[float, float]:
     return _WIDTH_OF_A_CELL * len(found.kernels), _HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_CELL * rows
 
 
-def _draw_panel(
-    axes: Axes, found: Shares, roofline: Roofline, report: Report, in_points: tuple[float, float]
-) -> None:
-    """The lines of the roofs, and each kernel's own, with their names. `in_points` is the size of the panel."""
-    kernels = [kernel for kernel in found.kernels if kernel.points[0].intensity]
-    all_levels = levels(roofline, report.machine)
-    intensities = [point.intensity for point in found.points if point.intensity]
-    intensities += [roofline.ridge(each.ceiling) for each in all_levels]
-    left, right = min(intensities) / _BEYOND, max(intensities) * _BEYOND_RIGHT
-    bottom = min([point.rate for point in found.points if point.intensity] + [left * all_levels[-1].ceiling.rate]) / 2
-    top = roofline.peaks[0].rate * (_ABOVE_MANY if found.many else 2.5)
+def _draw_panel(axes: Axes, found: Shares, roofline: Roofline, report: Report, size: tuple[float, float]) -> None:
+    """The lines of the roofs, and each kernel's own, with their names. `size` is that of the panel, in points."""
+    kernels = [kernel for kernel in found.kernels if kernel.typical.intensity]
+    points = [point for point in found.points if point.intensity]
+    lines, peak = _alike(levels(roofline, report.machine)), roofline.peaks[0].rate
+    intensities = [point.intensity for point in points] + [roofline.ridge(line[0].ceiling) for line in lines]
+    names = [len(kernel.name) for kernel in kernels]
+    left, right, across = _ends(
+        intensities, size[0], max(len(_name_of(line)) for line in lines) + max(names) / 2,
+        max(len(_name_of_peak(each)) for each in roofline.peaks) + max(names) / 2,
+    )  # fmt: skip
+    rates = [peak, *(point.rate for point in points), min(intensities) * lines[-1][0].ceiling.rate]
+    bottom, top, upwards = _ends(rates, size[1], 2, 8 if found.many else 4)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
     axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s")
-    title = f"roofline, {roofline.dtype}; a dash is the roof of the kernel that it names"
-    if any(point.unsure for point in found.points):
-        title = f"{title}\n{'' if report.mostly_disturbed else f'{UNSURE} and '}hollow {why_unsure(report)}"
+    title = f"roofline, {roofline.dtype}; caches by reported size; a dash is the roof of the kernel named there"
+    if report.mostly_disturbed:
+        title = f"{title}\nDisturbed run, every figure {why_unsure(report)}"
+    elif any(point.unsure for point in points):
+        title = f"{title}\n{UNSURE} and hollow {why_unsure(report)}"
     axes.set_title(title, loc="left", fontsize=9)
-    across, upwards = in_points[0] / log(right / left), in_points[1] / log(top / bottom)
     _draw_peaks(axes, roofline, right)
-    _draw_levels(axes, _alike(all_levels), roofline.peaks[0].rate, left, across, upwards)
+    _draw_levels(axes, lines, peak, (left, across, upwards))
     _write_kernels(axes, kernels, across, upwards)
+
+
+def _ends(values: Sequence[float], size: float, before: float, behind: float) -> tuple[float, float, float]:
+    """The ends of a logarithmic axis of so many points, and its points for a factor of e.
+
+    before, behind: the letters that need room outside the outermost values.
+    """
+    low, high, room = min(values), max(values), (before * _WIDTH_OF_A_LETTER, behind * _WIDTH_OF_A_LETTER)
+    scale = max(size - sum(room), size / 3) / max(log(high / low), 1.0)
+    return low / exp(room[0] / scale), high * exp(room[1] / scale), scale
 
 
 def _draw_peaks(axes: Axes, roofline: Roofline, right: float) -> None:
@@ -174,33 +185,38 @@ def _draw_peaks(axes: Axes, roofline: Roofline, right: float) -> None:
     for peak in roofline.peaks:
         begin = peak.rate / roofline.bandwidths[0].rate
         axes.plot([begin, right], [peak.rate] * 2, color="black", linewidth=1.2)
-        name = f"{peak.instruction_set or 'peak'} {units.figure(peak.rate)} GFLOP/s"
-        _write(axes, name, (right, peak.rate), (-2, 2), ha="right", va="bottom")
+        _write(axes, _name_of_peak(peak), (right, peak.rate), (-2, 2), ha="right", va="bottom")
 
 
-def _draw_levels(
-    axes: Axes, lines: Sequence[Sequence[Level]], peak: float, left: float, across: float, upwards: float
-) -> None:
-    """The rising lines of memory, the highest first. They end where they meet the peak. Names stand along them.
+def _name_of_peak(peak: Ceiling) -> str:
+    return f"{peak.instruction_set or 'peak'} {units.figure(peak.rate)} GFLOP/s"
 
-    across, upwards: points for a factor of e on either axis. By it, a name that has no room above its line, since
-    another line is near, moves to the right of the name there.
+
+def _draw_levels(axes: Axes, lines: Sequence[_Line], peak: float, scale: tuple[float, float, float]) -> None:
+    """The rising lines of memory, the highest first, up to the peak. A name stands above its line, or below the lowest.
+
+    scale: the left end, and the points for a factor of e on either axis. By it, a name that has no room moves to the
+        right of the one before.
     """
-    begin, end, above = 0.0, 0.0, 0.0
-    cosine = across / (across**2 + upwards**2) ** 0.5
-    for alike in lines:
-        rate = alike[0].ceiling.rate
+    left, across, upwards = scale
+    cosine, end, above = across / (across**2 + upwards**2) ** 0.5, 0.0, 0.0
+    for at, line in enumerate(lines):
+        rate, name = line[0].ceiling.rate, _name_of(line)
         axes.plot([left, peak / rate], [left * rate, peak], color=_GREY, linewidth=1.2)
-        name = _name_of(alike)
-        near = above and upwards * log(above / rate) * cosine < _HEIGHT_OF_A_NAME
-        begin = end if near else 4.0
+        near = above > 0 and upwards * log(above / rate) * cosine < _HEIGHT_OF_LETTERS
+        below = near and at == len(lines) - 1
+        begin = end if near and not below else 4.0
         end = begin + (len(name) + 1) * _WIDTH_OF_A_LETTER * cosine
         x = left * exp(begin / across)
         axes.text(
-            x, x * rate, name, fontsize=8, color=_DARK_GREY, va="bottom", rotation=degrees(atan(rate)),
-            rotation_mode="anchor", transform_rotates_text=True,
+            x, x * rate, name, fontsize=8, color=_DARK_GREY, va="top" if below else "bottom",
+            rotation=degrees(atan(rate)), rotation_mode="anchor", transform_rotates_text=True,
         )  # fmt: skip
         above = rate
+
+
+_Line = Sequence[Level]
+"""The levels that one line stands for, the highest first."""
 
 
 def _alike(all_levels: Sequence[Level]) -> list[list[Level]]:
@@ -221,18 +237,20 @@ def _name_of(alike: Sequence[Level]) -> str:
 
 
 def _write_kernels(axes: Axes, kernels: Sequence[Kernel], across: float, upwards: float) -> None:
-    """A dash for each kernel's own roof, and its name above it, and above other names where these are in its way."""
-    placed: list[tuple[float, float, float]] = []
-    for kernel in kernels:
-        point = kernel.points[0]
-        at, height = point.intensity, max(point.attainable, kernel.highest.rate)
-        axes.plot([at / _DASH, at * _DASH], [point.attainable] * 2, color="black", linewidth=2.5, solid_capstyle="butt")
-        x, y = across * log(at), upwards * log(height)
+    """A dash for each kernel's own roof, and its name above it, and above dashes and names that are in its way."""
+    half = across * log(_DASH)
+    roofs = {kernel.title: max(kernel.typical.roof, kernel.typical.attainable) for kernel in kernels}
+    taken = [(across * log(each.typical.intensity), upwards * log(roofs[each.title]), half, 4.0) for each in kernels]
+    for kernel in sorted(kernels, key=lambda kernel: roofs[kernel.title]):
+        at, roof = kernel.typical.intensity, roofs[kernel.title]
+        axes.plot([at / _DASH, at * _DASH], [roof] * 2, color="black", linewidth=2.5, solid_capstyle="butt")
+        height = max(roof, *(point.rate for point in kernel.points))
+        x, y = across * log(at), upwards * log(height) + 4
         begin, half = y, len(kernel.name) * _WIDTH_OF_A_LETTER / 2
-        for other, its, reach in sorted(placed, key=lambda each: each[1]):
-            if abs(other - x) < half + reach and abs(its - y) < _HEIGHT_OF_A_NAME:
-                y = its + _HEIGHT_OF_A_NAME
-        placed.append((x, y, half))
+        for other, its, reach, tall in sorted(taken, key=lambda each: each[1]):
+            if abs(other - x) < half + reach and its - _HEIGHT_OF_A_NAME < y < its + tall:
+                y = its + tall
+        taken.append((x, y, half, _HEIGHT_OF_A_NAME))
         _write(axes, kernel.name, (at, height), (0, 4 + y - begin), ha="center", va="bottom", weight="bold")
 
 
@@ -255,7 +273,7 @@ def _mark(mark: style.Mark, unsure: bool, place: tuple[list[float], list[float]]
     return Line2D(place[0], place[1], linestyle="", color=mark.colour, marker=mark.marker, **_MARKS, **looks, **how)
 
 
-def _draw_map(axes: Axes, found: Shares, marks: dict[str, style.Mark], report: Report) -> None:
+def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style.Mark], report: Report) -> None:
     """The share of the roof in each cell, in figures and as a colour. The nearest of each kernel is framed."""
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
@@ -263,9 +281,9 @@ def _draw_map(axes: Axes, found: Shares, marks: dict[str, style.Mark], report: R
 
     named = list(found.models.items())[:_MOST_NAMED]
     nearest = [found.nearest(at) for at in range(len(found.kernels))]
-    beside = axes.transData + ScaledTranslation(-10 / 72, 0, axes.get_figure(root=True).dpi_scale_trans)
+    beside = axes.transData + ScaledTranslation(-10 / 72, 0, part.dpi_scale_trans)
     for down, (name, line) in enumerate(named):
-        axes.add_line(_mark(marks[name], False, ([-0.5], [down]), transform=beside, clip_on=False))
+        axes.add_line(_mark(marks[name], report.mostly_disturbed, ([-0.5], [down]), transform=beside, clip_on=False))
         for right, point in enumerate(line):
             of_roof = 0.0 if point is None else min(100.0, point.percent)
             ink = _GREY if point is None else _ON_LIGHT if of_roof >= _LIGHT_FROM else _ON_DARK
@@ -274,17 +292,20 @@ def _draw_map(axes: Axes, found: Shares, marks: dict[str, style.Mark], report: R
                 axes.add_patch(
                     Rectangle((right - 0.5, down - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=1)
                 )
-            if name == nearest[right]:
+            if name in nearest[right]:
                 frame: Any = {"fill": False, "edgecolor": "black", "linewidth": 1.8, "zorder": 3}
                 axes.add_patch(Rectangle((right - 0.5, down - 0.5), 1, 1, clip_on=False, **frame))
-            weight = "bold" if name == nearest[right] else "normal"
+            weight = "bold" if name in nearest[right] else "normal"
             axes.text(
                 right, down, marked(point, report), ha="center", va="center", fontsize=8, color=ink, weight=weight
             )
     # Beside a panel, few rows are no higher than many.
     rows = len(named) if found.many else max(len(named), (_HEIGHT - _HEIGHT_OF_A_FRAME) / _HEIGHT_OF_A_CELL)
     axes.set(xlim=(-0.5, len(found.kernels) - 0.5), ylim=(rows - 0.5, -0.5))
-    heads = [f"{each.name}\n{each.bound}\n{units.short_shape(each.points[0].row.asked)}" for each in found.kernels]
+    heads = [
+        f"{each.name}\n{bound}\n{units.short_shape(each.points[0].row.asked)}"
+        for each, bound in zip(found.kernels, found.bounds, strict=True)
+    ]
     axes.set_xticks(range(len(heads)), heads, fontsize=7.5)
     axes.set_yticks(range(len(named)), [name for name, _ in named], fontsize=8)
     axes.xaxis.tick_top()
@@ -297,7 +318,7 @@ def _draw_map(axes: Axes, found: Shares, marks: dict[str, style.Mark], report: R
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_title("per cent of the roof; in a frame: the nearest to it", loc="left" if found.many else "right", fontsize=9)
+    axes.set_title("per cent of the roof; framed: the nearest", loc="left" if found.many else "right", fontsize=9)
 
 
 def _draw_bars(axes: Axes, kernels: Sequence[Kernel], dtype: str, report: Report) -> None:

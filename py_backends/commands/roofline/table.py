@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from py_backends.commands.roofline.analysis import DRAM, Shares, groups, level, share, shares
+from py_backends.commands.roofline.analysis import DRAM, Shares, groups, level, levels, share, shares
 from py_backends.display import console, layout, remarks, units
 from py_backends.display.layout import UNSURE, Column, Section, why_unsure
 from py_backends.results.report import Ceiling, Report
@@ -31,15 +31,15 @@ def print_report(report: Report, out: Console) -> None:
 def _sections(report: Report) -> Iterator[Section]:
     for roofline in rooflines(report):
         threads = roofline.peaks[0].threads
+        of_all = shares(roofline, report.machine)
         yield Section(
             f"ceilings  {roofline.dtype}",
             ("" if threads is None else f"on {layout.count(threads, 'thread')}, ") + "measured in the same rounds",
-            roofs(roofline, report.machine),
-            footnotes=list(roof_notes(roofline, report.machine)),
+            roofs(roofline, report.machine, by_level=of_all.many),
+            footnotes=list(roof_notes(roofline, report.machine, by_level=of_all.many)),
         )
         for title, points in groups(roofline.points):
             yield Section(title, "", _columns(points), footnotes=footnotes(points, report))
-        of_all = shares(roofline, report.machine)
         if of_all.many:
             yield share_table(of_all, roofline.dtype, report)
 
@@ -49,9 +49,13 @@ def share_table(found: Shares, dtype: str, report: Report) -> Section:
     columns = [Column("", ["bound by", "nearest", *found.models], right=False)]
     for at, kernel in enumerate(found.kernels):
         nearest = found.nearest(at)
-        cells = [Text(marked(line[at], report), "bold" if name == nearest else "") for name, line in found.models.items()]
-        columns.append(Column(kernel.name, [kernel.bound, nearest, *cells], len(found.kernels) - at))
-    notes = [f"best variant and target of each model; {DRAM} and caches by where the data lie; - none"]
+        cells = [
+            Text(marked(line[at], report), "bold" if name in nearest else "") for name, line in found.models.items()
+        ]
+        columns.append(Column(kernel.name, [found.bounds[at], ", ".join(nearest), *cells], len(found.kernels) - at))
+    notes = ["of each model its best variant and target; - where it has none"]
+    if any(point.row.requested for point in found.points):
+        notes.append("a row at a smaller shape has the roof of that: see the tables above")
     if report.mostly_disturbed:
         notes.append(f"each share {why_unsure(report)}")
     elif any(point.unsure for point in found.points):
@@ -64,12 +68,20 @@ def marked(point: Point | None, report: Report) -> str:
     return f"{UNSURE if point and point.unsure and not report.mostly_disturbed else ''}{share(point)}"
 
 
-def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> list[Column]:
-    """For each ceiling its name, rate, half the width of its interval, and what it limits."""
+def roofs(roofline: Roofline, machine: Mapping[str, Any], *, by_level: bool = False) -> list[Column]:
+    """For each ceiling its name, rate, half the width of its interval, and what it limits.
+
+    by_level: whether each level of memory has one line, with its highest bandwidth.
+    """
     peaks, bandwidths = roofline.peaks, roofline.bandwidths
+    names = [roof_name(each, machine, roofline.from_memory) for each in (*peaks, *bandwidths)]
+    if by_level:
+        found = levels(roofline, machine)
+        bandwidths = [each.ceiling for each in found]
+        names = [*names[: len(peaks)], *(each.name for each in found)]
     binds = [f"below {units.figure(roofline.ridge(each))} FLOP/byte" for each in bandwidths]
     return [
-        Column("roof", [roof_name(each, machine, roofline.from_memory) for each in (*peaks, *bandwidths)], right=False),
+        Column("roof", names, right=False),
         Column(
             "",
             [
@@ -92,13 +104,16 @@ def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collect
     return f"{kind}{units.size(ceiling.working_set_bytes)}{fits}"
 
 
-def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
+def roof_notes(roofline: Roofline, machine: Mapping[str, Any], *, by_level: bool = False) -> Iterator[str]:
     """The notes that explain where the data are, by the names of the ceilings."""
-    places = {roof_name(each, machine, roofline.from_memory).partition("(")[2] for each in roofline.bandwidths}
-    if any(place.startswith("fits") for place in places):
-        yield "fits: by the reported size of that cache, which a virtual machine may share with others"
-    if f"{DRAM})" in places:
-        yield "DRAM: larger than all reported caches, or written faster past them than through them"
+    if by_level:
+        yield "of each level the highest bandwidth that was measured there; --json has all"
+    places = {level(each, machine, roofline.from_memory) for each in roofline.bandwidths}
+    if places - {DRAM, ""}:
+        what = "caches" if by_level else "fits"
+        yield f"{what}: by the reported size of that cache, which a virtual machine may share with others"
+    if DRAM in places:
+        yield f"{DRAM}: larger than all reported caches, or written faster past them than through them"
 
 
 def _columns(points: Sequence[Point]) -> list[Column]:
