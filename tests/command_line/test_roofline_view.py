@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from commands import run_here, run_python
 from made_rows import with_work
+from matplotlib.colors import to_rgb
 from page_commands import PageRuns
 from rich.console import Console
 
@@ -172,14 +173,15 @@ class TestWhatOnlyMoves:
 
     def test_is_a_bar_in_a_panel_of_its_own(self, tmp_path: Path) -> None:
         figure = picture.draw(self.report())
-        points, bars = figure.axes
+        points, shares, bars = figure.axes
         assert len(marks(points)) == 1, "vecadd"
+        assert cells(shares) == {"openmp cpu tuned": ["50"]}
         assert [bar.get_width() for bar in bars.patches] == [25.0]
         style.save(figure, tmp_path / "picture.svg")
         text = (tmp_path / "picture.svg").read_text(encoding="utf-8")
         assert "25%, 10.0 GB/s" in text
         assert "transpose float32 300 x 200" in text
-        assert "transpose float32 300 x 200, which only moves, is bound by memory" in picture.describe(self.report())
+        assert "transpose float32 300 x 200, which only moves, is bound by DRAM" in picture.describe(self.report())
 
     def test_alone_has_no_panel_of_points(self) -> None:
         (bars,) = picture.draw(report_of(self.ROW, ceilings=[*CEILINGS, *self.COPIES])).axes
@@ -279,9 +281,9 @@ class TestWhereTheDataAre:
         report = report_of(vecadd(1000, 5.0), ceilings=[*CEILINGS[:4], *additions])
         report.machine = self.SHARED
         text = style.svg(picture.draw(report))
-        assert "268 MB (DRAM): 20.0 GB/s" in text
-        assert "12.0 kB (fits L1): 120 GB/s" in text
-        assert "(fits: " in text
+        assert "DRAM 20.0 GB/s" in text
+        assert "L1 120 GB/s" in text
+        assert "by reported size" in text
 
 
 def test_a_users_settings_of_matplotlib_change_no_picture() -> None:
@@ -348,17 +350,19 @@ class TestPicture:
         path = tmp_path / "picture.svg"
         style.save(picture.draw(self.REPORT), path)
         text = path.read_text(encoding="utf-8")
-        for words in ("GFLOP/s", "arithmetic intensity in FLOP/byte", "peak, avx2: 100 GFLOP/s", "bound by memory"):
+        for words in ("GFLOP/s", "arithmetic intensity in FLOP/byte", "avx2 100 GFLOP/s", "L1 120 GB/s"):
             assert words in text
+        shares = picture.draw(self.REPORT).axes[1]
         of_vecadd, of_matmul = self.REPORT.rows[:7], self.REPORT.rows[7:]
-        for one, other in zip(of_vecadd, of_matmul, strict=True):
-            percents = f"{one.percent_of_ceiling:.0f}%, {other.percent_of_ceiling:.0f}%"
-            assert f"{one.backend} cpu tuned: {percents}" in text, "from left to right"
-        assert "12.0 kB (fits L1): 120 GB/s" in text
+        assert cells(shares) == {
+            f"{one.backend} cpu tuned": [f"{one.percent_of_ceiling:.0f}", f"{other.percent_of_ceiling:.0f}"]
+            for one, other in zip(of_vecadd, of_matmul, strict=True)
+        }, "from left to right"
+        assert heads(shares) == ["vecadd L1 1000", "matmul arithmetic 300"]
 
     def test_every_mark_stands_at_its_own_intensity_and_rate(self) -> None:
         """7 rows of one rate, nearly: none is moved aside, where its intensity would be another."""
-        (axes,) = picture.draw(self.REPORT).axes
+        axes, _ = picture.draw(self.REPORT).axes
         drawn = sorted((line.get_xdata()[0], line.get_ydata()[0]) for line in marks(axes))
         expected = [
             (1 / 12 if row.kernel == "vecadd" else 50.0, row.rate.gflops) for row in self.REPORT.rows if row.rate
@@ -373,45 +377,60 @@ class TestPicture:
         ]
         figure = picture.draw(replace(self.REPORT, rows=[*self.REPORT.rows, *near]))
         figure.draw_without_rendering()
-        (axes,) = figure.axes
+        axes, shares = figure.axes
         found = {text.get_text(): text.get_window_extent() for text in axes.texts}
-        assert set(found) == {"vecadd", "matmul", "nbody", "attention"}
+        assert {"vecadd", "matmul", "nbody", "attention"} < set(found)
+        assert len(axes.texts) == len(found), "each name once"
         for name, box in found.items():
             assert not any(box.overlaps(other) for each, other in found.items() if each != name), name
         highest = max(mark.get_ydata()[0] for mark in marks(axes) if mark.get_xdata()[0] > 1)
         assert found["matmul"].y0 > axes.transData.transform((50.0, highest - 2))[1]
+        assert {mark.get_window_extent().y1 < box.y1 for mark in marks(shares) for box in found.values()} == {True}
 
     def test_a_figure_that_is_not_to_be_relied_on_is_hollow(self, tmp_path: Path) -> None:
         figure = picture.draw(replace(self.REPORT, rounds=DISTURBED))
         assert {line.get_fillstyle() for line in marks(figure.axes[0])} == {"none"}
         style.save(figure, tmp_path / "picture.svg")
         text = (tmp_path / "picture.svg").read_text(encoding="utf-8")
-        assert "backend_6 cpu tuned: ~51%, ~70%" in text
-        assert re.search("~ and hollow .*other processes", text)
+        assert text.count("other processes") == 1, "one line says it"
+        assert cells(figure.axes[1])["backend_6 cpu tuned"] == ["51", "70"], "and no mark at each figure"
         assert {line.get_fillstyle() for line in marks(picture.draw(self.REPORT).axes[0])} == {"full"}
 
-    def test_many_lines_of_memory_differ_and_those_alike_are_one(self) -> None:
-        """Bandwidths of 120, 100, 80, 60, 50 GB/s, and within 8% of the last one 48."""
+    def test_a_time_that_is_hardly_known_is_marked_alone(self) -> None:
+        unsure = replace(self.REPORT.rows[0], seconds=Seconds(kernel=Duration(0.001, 0.0002, 0.00101, 0.0002, 30)))
+        axes, shares = picture.draw(replace(self.REPORT, rows=[unsure, *self.REPORT.rows[1:]])).axes
+        assert sorted(line.get_fillstyle() for line in marks(axes)) == ["full"] * 13 + ["none"]
+        assert cells(shares)["backend_0 cpu tuned"] == ["~50", "70"]
+        assert "hollow" in axes.get_title(loc="left")
+
+    def test_a_level_of_memory_has_one_line_and_those_alike_are_one(self) -> None:
+        """Bandwidths of 120, 100, 80, 60, 50 and 48 GB/s in L1, and two of L2, of which 112 is the higher one."""
         rates = enumerate((100.0, 80.0, 60.0, 50.0, 48.0), start=2)
         more = [ceiling("stored_additions", rate, SMALL * at) for at, rate in rates]
-        report = report_of(vecadd(1000, 5.0), ceilings=[*CEILINGS[:4], *more])
-        (axes,) = picture.draw(report).axes
-        lines = [line for line in axes.lines if " GB/s" in str(line.get_label())]
-        assert [str(line.get_label()).partition(": ")[2] for line in lines][-2:] == ["60.0 GB/s", "48.0 to 50.0 GB/s"]
-        assert len({str(line._dash_pattern) for line in lines}) == len(lines) == 5
+        more += [ceiling("reads", 112.0, 10**6), ceiling("reads", 90.0, 2 * 10**6), ceiling("reads", 10.0, 10**9)]
+        axes, _ = picture.draw(report_of(vecadd(1000, 5.0), ceilings=[*CEILINGS[:4], *more])).axes
+        assert [text.get_text() for text in axes.texts if "GB/s" in text.get_text()] == [
+            "L1, L2 112 to 120 GB/s",
+            "DRAM 10.0 GB/s",
+        ]
+        rising = [line for line in axes.lines if line.get_ydata()[0] < line.get_ydata()[-1]]
+        assert [line.get_ydata()[0] / line.get_xdata()[0] for line in rising] == pytest.approx([120.0, 10.0])
 
-    def test_of_many_shapes_has_the_largest(self, tmp_path: Path) -> None:
+    def test_without_the_sizes_of_caches_a_level_is_a_size(self) -> None:
+        report = replace(report_of(vecadd(1000, 5.0), ceilings=CEILINGS[:4]), machine={})
+        axes, shares = picture.draw(report).axes
+        assert [text.get_text() for text in axes.texts if "GB/s" in text.get_text()] == ["12.0 kB 120 GB/s"]
+        assert heads(shares) == ["vecadd 12.0 kB 1000"]
+
+    def test_of_many_shapes_has_the_largest(self) -> None:
         rows = [vecadd(1000 * at, 5.0 + at, 50.0 + at) for at in range(1, 10)]
-        path = tmp_path / "picture.svg"
-        style.save(picture.draw(report_of(*rows)), path)
-        text = path.read_text(encoding="utf-8")
-        assert "openmp cpu tuned: 59%" in text
-        assert "58%" not in text
+        _, shares = picture.draw(report_of(*rows)).axes
+        assert cells(shares) == {"openmp cpu tuned": ["59"]}
 
     def test_is_described_in_words(self) -> None:
         text = picture.describe(self.REPORT)
         assert re.search(r"100 GFLOP/s .*24\.0 to 120 GB/s", text)
-        assert re.search(r"vecadd float32 1000, .*0\.083 .*memory: backend_6 .*51%", text)
+        assert re.search(r"vecadd float32 1000, .*0\.083 .*L1: backend_6 .*51%", text)
 
     @pytest.mark.parametrize(
         ("report", "words"),
@@ -427,6 +446,110 @@ class TestPicture:
         for view in (picture.draw, picture.describe):
             with pytest.raises(style.NothingToDraw, match=words):
                 view(report)
+
+
+class TestManyKernels:
+    """Shares of the roof, models by kernels, in the table and in the picture."""
+
+    ROWS = (
+        row_of("nbody", {"m": 130, "n": 130}, 70.5, 70.0),
+        replace(row_of("nbody", {"m": 130, "n": 130}, 30.5, 30.0), target="sse"),
+        matmul(300, 80.0, 80.0),
+        matmul(300, 80.4, 80.4, backend="avx"),
+        matmul(150, 0.02, 0.02, backend="python", requested={"m": 300, "n": 300, "k": 300}),
+        vecadd(1000, 5.0, 50.0),
+        vecadd(1000, 0.4, 4.0, backend="python"),
+        vecadd(1000, 9.6, 96.0, backend="avx"),
+        TestWhatOnlyMoves.ROW,
+    )
+    EXPECTED = {"openmp": ["25", "50", "80", "70"], "avx": ["-", "96", "80", "-"], "python": ["-", "4.0", "<0.1", "-"]}
+
+    def report(self, **others: Any) -> Report:
+        return report_of(*self.ROWS, ceilings=[*CEILINGS, *TestWhatOnlyMoves.COPIES], **others)
+
+    def shares(self, report: Report) -> list[list[str]]:
+        lines = printed(report).partition("shares  float32")[2].splitlines()[1:]
+        return [re.split(r" {2,}", line.strip()) for line in lines]
+
+    def test_are_columns_and_models_by_their_best_rows(self) -> None:
+        head, bound, nearest, *rows = self.shares(self.report())
+        assert head == ["transpose", "vecadd", "matmul", "nbody"], "by arithmetic intensity"
+        assert bound == ["bound by", "DRAM", "L1", "arithmetic", "arithmetic"]
+        assert nearest == ["nearest", "openmp", "avx", "openmp, avx", "openmp"], "both of two that read alike"
+        assert {name: shares for name, *shares in rows[:3]} == self.EXPECTED
+
+    def test_the_ceilings_are_one_a_level(self) -> None:
+        text = printed(self.report()).partition("transpose")[0]
+        assert re.findall(r"^  (L1|L2|L3|DRAM) +(\S+) GB/s", text, flags=re.MULTILINE) == [
+            ("L1", "120"), ("DRAM", "40.0"),
+        ]  # fmt: skip
+
+    def test_the_picture_says_the_same(self) -> None:
+        axes, shares = picture.draw(self.report()).axes
+        assert cells(shares) == self.EXPECTED
+        assert heads(shares) == [
+            "transpose DRAM 300x200",
+            "vecadd L1 1000",
+            "matmul arithmetic 300",
+            "nbody arithmetic 130",
+        ]
+        assert len(marks(axes)) == 7, "the best of each model, for each kernel over FLOP/byte"
+        assert len(marks(shares)) == 3
+        framed = {(patch.get_x() + 0.5, patch.get_y() + 0.5) for patch in shares.patches if not patch.get_fill()}
+        assert framed == {(0, 0), (1, 1), (2, 0), (2, 1), (3, 0)}
+
+    def test_a_cell_can_be_read_on_its_colour(self) -> None:
+        """WCAG 2 asks for a contrast of 4.5 for small letters."""
+        of_all = [vecadd(1000, at / 10, float(at), backend=f"backend_{at}") for at in range(1, 101, 3)]
+        report = report_of(*of_all, matmul(300, 80.0), row_of("nbody", {"m": 130, "n": 130}, 70.5, 70.0))
+        _, shares = picture.draw(report).axes
+        filled = [patch for patch in shares.patches if patch.get_fill()]
+        inks = [text.get_color() for text in shares.texts if text.get_text() not in ("-", shares.texts[-1].get_text())]
+        for patch, ink in zip(filled, inks, strict=True):
+            assert contrast(patch.get_facecolor(), ink) >= 4.5
+
+    def test_a_disturbed_run_says_so_in_one_line(self) -> None:
+        report = self.report(rounds=DISTURBED)
+        assert {name: shares for name, *shares in self.shares(report)[3:6]} == self.EXPECTED
+        assert printed(report).partition("shares  float32")[2].count("far off") == 1
+        figure = picture.draw(report)
+        assert style.svg(figure).count("other processes") == 1
+        assert cells(figure.axes[1]) == self.EXPECTED
+        assert "other processes" not in style.svg(picture.draw(self.report()))
+
+    def test_a_disturbed_run_does_not_tell_memory_by_its_bandwidths(self) -> None:
+        """Stores past the caches may then seem faster wherever the data lie."""
+        small = [ceiling("streamed_additions", 400.0, SMALL), *CEILINGS[:2], *CEILINGS[3:]]
+        assert rooflines(report_of(vecadd(1000, 5.0), ceilings=small))[0].from_memory == {SMALL, LARGE}
+        assert rooflines(report_of(vecadd(1000, 5.0), ceilings=small, rounds=DISTURBED))[0].from_memory == set()
+
+    def test_narrow_terminals_keep_the_names_and_the_first_kernels(self) -> None:
+        text = printed(self.report(), 40).partition("shares  float32")[2]
+        assert max(map(len, text.splitlines())) <= 40
+        assert re.search(r"^  avx +- +96", text, flags=re.MULTILINE)
+
+
+def contrast(*colours: Any) -> float:
+    """The contrast of two colours, by WCAG 2."""
+
+    def luminance(colour: Any) -> float:
+        parts = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in to_rgb(colour)]
+        return float(np.dot(parts, [0.2126, 0.7152, 0.0722]))
+
+    darker, lighter = sorted(map(luminance, colours))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def cells(axes: Any) -> dict[str, list[str]]:
+    """The heat map in words: what stands beside each name, from left to right."""
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    found = [(text.get_position(), text.get_text()) for text in axes.texts if "\n" not in text.get_text()]
+    return {name: [words for (_, y), words in sorted(found) if y == at] for at, name in enumerate(names)}
+
+
+def heads(axes: Any) -> list[str]:
+    """The heads of the columns of a heat map."""
+    return [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
 
 
 def marks(axes: Any) -> list[Any]:

@@ -13,7 +13,6 @@ from py_backends.results.report import Ceiling
 from py_backends.results.roofline import ARITHMETIC, Point, Roofline
 
 DRAM = "DRAM"
-_OF_A_CORE = frozenset({"L1", "L2"})
 _FEW = 2
 """Up to so many kernels and shapes, each source has a line of its own. Of more, a model has one line."""
 _MOST_KERNELS = 6
@@ -127,15 +126,17 @@ def level(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collection[
 
     Empty if the results lack the caches' sizes. `from_memory` is that of `Roofline`.
     """
-    moved, past = ceiling.working_set_bytes or 0, ceiling.working_set_bytes in from_memory
-    caches = machine.get("cache_bytes") or {}
+    if ceiling.working_set_bytes in from_memory:
+        return DRAM
+    caches = machine.get("cache_bytes")
+    if not caches:
+        return ""
     for name, size in caches.items():
-        # The first two levels belong to one core, where each thread has its part. What fits there is there. The others
-        # may be shared with machines that are not seen.
-        own = name in _OF_A_CORE
-        if moved <= (size * (ceiling.threads or 1) if own else size) and (own or not past):
+        # The first two levels belong to one core, where each thread has its part.
+        together = size * (ceiling.threads or 1) if name in {"L1", "L2"} else size
+        if (ceiling.working_set_bytes or 0) <= together:
             return str(name)
-    return DRAM if caches or past else ""
+    return DRAM
 
 
 def share(point: Point | None) -> str:

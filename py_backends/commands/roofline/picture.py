@@ -45,9 +45,9 @@ _WIDTH_OF_A_LETTER, _HEIGHT_OF_LETTERS, _HEIGHT_OF_A_NAME = 5.0, 9.0, 11.0
 """In points, about: of names in the panel."""
 _COLOURS = "cividis"
 """From dark to light, and alike for any colour vision."""
-_LIGHT_FROM = 50
+_LIGHT_FROM = 47
 """Per cent from which a cell is so light that its figure is dark."""
-_ON_LIGHT, _ON_DARK = "#101010", "#f4f4f4"
+_ON_LIGHT, _ON_DARK = "#010101", "#fefefe"
 """Nearly black and white. Those themselves become the colours of the page: see `style.svg`."""
 
 
