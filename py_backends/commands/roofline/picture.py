@@ -39,7 +39,7 @@ _MOST_NAMED = 45
 """More rows of the heat map than these are too many to read. Then only the best are named."""
 _ONE_LINE = 1.08
 """Roofs of memory that differ by a smaller factor are drawn as one line."""
-_GREY, _DARK_GREY = "#808080", "#707070"
+_GREY = "#808080"
 _MARKS: Any = {"markersize": 6.5, "zorder": 3}
 _WIDTH_OF_A_LETTER, _HEIGHT_OF_LETTERS, _HEIGHT_OF_A_NAME = 5.0, 9.0, 11.0
 """In points, about: of names in the panel."""
@@ -127,7 +127,7 @@ def _draw(part: SubFigure, found: Shares, roofline: Roofline, report: Report) ->
     width, height = _size_of_map(found)
     if found.many:
         panel, below = part.subplots(2, 1, height_ratios=[_HEIGHT - _HEIGHT_OF_A_FRAME, height - _HEIGHT_OF_HEADS])
-        in_points = 72 * (_LEAST_WIDTH - 1), 72 * (_HEIGHT - _HEIGHT_OF_A_FRAME)
+        in_points = 72 * max(_LEAST_WIDTH - _WIDTH_OF_A_NAME, width), 72 * (_HEIGHT - _HEIGHT_OF_A_FRAME)
     else:
         panel, below = part.subplots(1, 2, width_ratios=[_WIDTH - width - _WIDTH_OF_A_SOURCE - 1, width])
         in_points = 72 * (_WIDTH - width - _WIDTH_OF_A_SOURCE - 1), 72 * (max(_HEIGHT, height) - _HEIGHT_OF_A_FRAME)
@@ -209,7 +209,7 @@ def _draw_levels(axes: Axes, lines: Sequence[_Line], peak: float, scale: tuple[f
         end = begin + (len(name) + 1) * _WIDTH_OF_A_LETTER * cosine
         x = left * exp(begin / across)
         axes.text(
-            x, x * rate, name, fontsize=8, color=_DARK_GREY, va="top" if below else "bottom",
+            x, x * rate, name, fontsize=8, va="top" if below else "bottom",
             rotation=degrees(atan(rate)), rotation_mode="anchor", transform_rotates_text=True,
         )  # fmt: skip
         above = rate
@@ -286,7 +286,7 @@ def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style
         axes.add_line(_mark(marks[name], report.mostly_disturbed, ([-0.5], [down]), transform=beside, clip_on=False))
         for right, point in enumerate(line):
             of_roof = 0.0 if point is None else min(100.0, point.percent)
-            ink = _GREY if point is None else _ON_LIGHT if of_roof >= _LIGHT_FROM else _ON_DARK
+            ink = "black" if point is None else _ON_LIGHT if of_roof >= _LIGHT_FROM else _ON_DARK
             if point is not None:
                 colour = colormaps[_COLOURS](of_roof / 100)
                 axes.add_patch(
@@ -313,7 +313,7 @@ def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style
     axes.tick_params(axis="y", pad=18)
     axes.annotate(
         "kernel\nbound by\nsizes", (0, 1), (-18, 3), xycoords="axes fraction", textcoords="offset points", ha="right",
-        va="bottom", fontsize=7.5, color=_DARK_GREY,
+        va="bottom", fontsize=7.5,
     )  # fmt: skip
     axes.grid(visible=False)
     for spine in axes.spines.values():

@@ -39,7 +39,8 @@ def _sections(report: Report) -> Iterator[Section]:
             footnotes=list(roof_notes(roofline, report.machine, by_level=of_all.many)),
         )
         for title, points in groups(roofline.points):
-            yield Section(title, "", _columns(points), footnotes=footnotes(points, report))
+            said = footnotes(points, report, disturbed=not of_all.many)
+            yield Section(title, "", _columns(points), footnotes=said)
         if of_all.many:
             yield share_table(of_all, roofline.dtype, report)
 
@@ -57,7 +58,7 @@ def share_table(found: Shares, dtype: str, report: Report) -> Section:
     if any(point.row.requested for point in found.points):
         notes.append("a row at a smaller shape has the roof of that: see the tables above")
     if report.mostly_disturbed:
-        notes.append(f"each share {why_unsure(report)}")
+        notes.append(f"{UNSURE} and each share {why_unsure(report)}")
     elif any(point.unsure for point in found.points):
         notes.append(f"{UNSURE} {why_unsure(report)}")
     return Section(f"shares  {dtype}", "per cent of the roof", columns, footnotes=notes)
@@ -134,10 +135,13 @@ def of_ceiling(point: Point) -> str:
     return f"{UNSURE if point.unsure else ''}{units.percent(point.percent)}"
 
 
-def footnotes(points: Sequence[Point], report: Report) -> list[str]:
-    """The notes on points of a smaller shape than requested, and on unreliable ones."""
+def footnotes(points: Sequence[Point], report: Report, *, disturbed: bool = True) -> list[str]:
+    """The notes on points of a smaller shape than requested, and on unreliable ones.
+
+    disturbed: whether to say of a disturbed run that all of them are.
+    """
     rows = [point.row for point in points]
     notes = remarks.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
-    if any(point.unsure for point in points):
+    if any(point.unsure for point in points) and (disturbed or not report.mostly_disturbed):
         notes.append(f"{UNSURE} {why_unsure(report)}")
     return notes
