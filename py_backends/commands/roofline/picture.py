@@ -41,8 +41,10 @@ _ONE_LINE = 1.08
 """Roofs of memory that differ by a smaller factor are drawn as one line."""
 _GREY = "#808080"
 _MARKS: Any = {"markersize": 6.5, "zorder": 3}
-_WIDTH_OF_A_LETTER, _HEIGHT_OF_LETTERS, _HEIGHT_OF_A_NAME = 5.0, 9.0, 11.0
+_WIDTH_OF_A_LETTER, _HEIGHT_OF_LETTERS, _HEIGHT_OF_A_NAME = 5.0, 8.0, 11.0
 """In points, about: of names in the panel."""
+_ON_PAGE: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.3}
+"""Behind kernels' names, so that lines do not cross them."""
 _COLOURS = "cividis"
 """From dark to light, and alike for any colour vision."""
 _LIGHT_FROM = 47
@@ -251,11 +253,13 @@ def _write_kernels(axes: Axes, kernels: Sequence[Kernel], across: float, upwards
             if abs(other - x) < half + reach and its - _HEIGHT_OF_A_NAME < y < its + tall:
                 y = its + tall
         taken.append((x, y, half, _HEIGHT_OF_A_NAME))
-        _write(axes, kernel.name, (at, height), (0, 4 + y - begin), ha="center", va="bottom", weight="bold")
+        _write(
+            axes, kernel.name, (at, height), (0, 4 + y - begin), ha="center", va="bottom", weight="bold", bbox=_ON_PAGE
+        )
 
 
 def _write(axes: Axes, words: str, place: tuple[float, float], off: tuple[float, float], **how: Any) -> None:
-    axes.annotate(words, place, off, textcoords="offset points", fontsize=8, zorder=4, **how)
+    axes.annotate(words, place, off, textcoords="offset points", fontsize=8, zorder=2.5, **how)
 
 
 def _draw_marks(axes: Axes, found: Shares, marks: dict[str, style.Mark]) -> None:
