@@ -43,6 +43,8 @@ _GREY = "#808080"
 _MARKS: Any = {"markersize": 6.5, "zorder": 3}
 _WIDTH_OF_A_LETTER, _HEIGHT_OF_LETTERS, _HEIGHT_OF_A_NAME = 5.0, 8.0, 11.0
 """In points, about: of names in the panel."""
+_SLANTED = 0.8
+"""A name along a rising line takes this part of its length from the left, at most."""
 _ON_PAGE: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.3}
 """Behind kernels' names, so that lines do not cross them."""
 _COLOURS = "cividis"
@@ -153,11 +155,11 @@ def _draw_panel(axes: Axes, found: Shares, roofline: Roofline, report: Report, s
     intensities = [point.intensity for point in points] + [roofline.ridge(line[0].ceiling) for line in lines]
     names = [len(kernel.name) for kernel in kernels]
     left, right, across = _ends(
-        intensities, size[0], max(len(_name_of(line)) for line in lines) + max(names) / 2,
+        intensities, size[0], _SLANTED * max(len(_name_of(line)) for line in lines) + max(names) / 2,
         max(len(_name_of_peak(each)) for each in roofline.peaks) + max(names) / 2,
     )  # fmt: skip
-    rates = [peak, *(point.rate for point in points), min(intensities) * lines[-1][0].ceiling.rate]
-    bottom, top, upwards = _ends(rates, size[1], 2, 8 if found.many else 4)
+    rates = [peak, *(point.rate for point in points), left * lines[-1][0].ceiling.rate]
+    bottom, top, upwards = _ends(rates, size[1], 3, 8 if found.many else 4)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
     axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s")
