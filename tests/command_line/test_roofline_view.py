@@ -472,11 +472,22 @@ class TestManyKernels:
         return [re.split(r" {2,}", line.strip()) for line in lines]
 
     def test_are_columns_and_models_by_their_best_rows(self) -> None:
-        head, bound, nearest, *rows = self.shares(self.report())
+        head, bound, at, nearest, *rows = self.shares(self.report())
+        assert at == ["at sizes", "300x200", "1000", "300", "130"]
         assert head == ["transpose", "vecadd", "matmul", "nbody"], "by arithmetic intensity"
         assert bound == ["bound by", "DRAM", "L1", "arithmetic", "arithmetic"]
         assert nearest == ["nearest", "openmp", "avx", "openmp, avx", "openmp"], "both of two that read alike"
         assert {name: shares for name, *shares in rows[:3]} == self.EXPECTED
+
+    def test_what_binds_is_said_of_the_largest_sizes_that_ran(self) -> None:
+        """A smaller shape may lie in a nearer cache, and the nearest row of all may have run there."""
+        asked = {"n": 10**7}
+        rows = [vecadd(1000, 9.0, 90.0, requested=asked), vecadd(10**5, 0.4, 20.0, backend="avx", requested=asked)]
+        report = report_of(*rows, *self.ROWS[:3], self.ROWS[-1], ceilings=[*CEILINGS, *TestWhatOnlyMoves.COPIES])
+        assert "vecadd DRAM *100000" in heads(picture.draw(report).axes[1])
+        assert "vecadd DRAM 100000" in heads(
+            picture.draw(replace(report, rows=[*report.rows[2:], vecadd(10**5, 0.4)])).axes[1]
+        )
 
     def test_the_ceilings_are_one_a_level(self) -> None:
         text = printed(self.report()).partition("transpose")[0]
@@ -510,7 +521,7 @@ class TestManyKernels:
 
     def test_a_disturbed_run_says_so_in_one_line(self) -> None:
         report = self.report(rounds=DISTURBED)
-        assert {name: shares for name, *shares in self.shares(report)[3:6]} == self.EXPECTED
+        assert {name: shares for name, *shares in self.shares(report)[4:7]} == self.EXPECTED
         assert printed(report).count("far off") == 1
         figure = picture.draw(report)
         assert style.svg(figure).count("other processes") == 1

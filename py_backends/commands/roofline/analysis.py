@@ -45,8 +45,18 @@ class Kernel:
 
     @property
     def typical(self) -> Point:
-        """The nearest point at the requested shape; any, if all ran at smaller ones."""
-        return next((point for point in self.points if not point.row.requested), self.points[0])
+        """The nearest point at the requested shape. If all ran at smaller ones, that of most bytes."""
+        return max(self.points, key=lambda point: (not point.row.requested, _moved(point), point.percent))
+
+    @property
+    def sizes(self) -> str:
+        """The shape of that point, with a star if it is smaller than requested."""
+        row = self.typical.row
+        return f"{'*' if row.requested else ''}{units.short_shape(row.shape)}"
+
+
+def _moved(point: Point) -> int:
+    return point.row.work.bytes if point.row.work else 0
 
 
 @dataclass(frozen=True)

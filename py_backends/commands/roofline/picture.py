@@ -308,17 +308,14 @@ def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style
     # Beside a panel, few rows are no higher than many.
     rows = len(named) if found.many else max(len(named), (_HEIGHT - _HEIGHT_OF_A_FRAME) / _HEIGHT_OF_A_CELL)
     axes.set(xlim=(-0.5, len(found.kernels) - 0.5), ylim=(rows - 0.5, -0.5))
-    heads = [
-        f"{each.name}\n{bound}\n{units.short_shape(each.points[0].row.asked)}"
-        for each, bound in zip(found.kernels, found.bounds, strict=True)
-    ]
+    heads = [f"{each.name}\n{bound}\n{each.sizes}" for each, bound in zip(found.kernels, found.bounds, strict=True)]
     axes.set_xticks(range(len(heads)), heads, fontsize=7.5)
     axes.set_yticks(range(len(named)), [name for name, _ in named], fontsize=8)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=3)
     axes.tick_params(axis="y", pad=18)
     axes.annotate(
-        "kernel\nbound by\nsizes", (0, 1), (-18, 3), xycoords="axes fraction", textcoords="offset points", ha="right",
+        "kernel\nbound by\nat sizes", (0, 1), (-18, 3), xycoords="axes fraction", textcoords="offset points", ha="right",
         va="bottom", fontsize=7.5,
     )  # fmt: skip
     axes.grid(visible=False)

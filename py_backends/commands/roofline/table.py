@@ -47,16 +47,20 @@ def _sections(report: Report) -> Iterator[Section]:
 
 def share_table(found: Shares, dtype: str, report: Report) -> Section:
     """The shares of the roof, models by kernels. Above them what binds each kernel, and who is nearest to its roof."""
-    columns = [Column("", ["bound by", "nearest", *found.models], right=False)]
+    columns = [Column("", ["bound by", "at sizes", "nearest", *found.models], right=False)]
     for at, kernel in enumerate(found.kernels):
         nearest = found.nearest(at)
         cells = [
             Text(marked(line[at], report), "bold" if name in nearest else "") for name, line in found.models.items()
         ]
-        columns.append(Column(kernel.name, [found.bounds[at], ", ".join(nearest), *cells], len(found.kernels) - at))
+        columns.append(
+            Column(kernel.name, [found.bounds[at], kernel.sizes, ", ".join(nearest), *cells], len(found.kernels) - at)
+        )
     notes = ["of each model its best variant and target; - where it has none"]
     if any(point.row.requested for point in found.points):
-        notes.append("a row at a smaller shape has the roof of that: see the tables above")
+        notes.append(
+            "* smaller than requested; each row has the roof of the shape that it ran at: see the tables above"
+        )
     if report.mostly_disturbed:
         notes.append(f"{UNSURE} and each share {why_unsure(report)}")
     elif any(point.unsure for point in found.points):
