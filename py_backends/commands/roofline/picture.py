@@ -314,10 +314,8 @@ def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=3)
     axes.tick_params(axis="y", pad=18)
-    axes.annotate(
-        "kernel\nbound by\nat sizes", (0, 1), (-18, 3), xycoords="axes fraction", textcoords="offset points", ha="right",
-        va="bottom", fontsize=7.5,
-    )  # fmt: skip
+    place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "bottom"}
+    axes.annotate("kernel\nbound by\nat sizes", (0, 1), (-18, 3), fontsize=7.5, **place)
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
