@@ -33,7 +33,7 @@ STEPS_ON_CPU = Ladder(
         Rung("openmp", "atomics", "threads, atomic updates"),
         Rung("openmp", "lecture", "a table a thread"),
         Rung("openmp", "several_tables", "several tables a thread"),
-        Rung("avx", "tuned", "places by vectors"),
+        Rung("openmp", "tuned", "places first"),
     ),
     sizes=(_BEYOND_CACHES,),
     name="CPU",
@@ -52,7 +52,6 @@ STEPS_ON_GPU = Ladder(
 
 _CHUNK = 2**16
 """Elements that are drawn, or that the reference takes, at a time. Their copies stay in the cache."""
-_DTYPES = ("float32", "float64", "float16", "bfloat16", "int8")
 
 
 class Histogram(Problem):
@@ -60,8 +59,8 @@ class Histogram(Problem):
     signature = "(n)->(256)"
     rule = "bitwise"
     rate = "gbytes_per_second"
-    dtypes = _DTYPES
-    results = MappingProxyType(dict.fromkeys(_DTYPES, "int32"))
+    dtypes = ("float32", "float64", "float16", "bfloat16", "int8")
+    results = MappingProxyType(dict.fromkeys(dtypes, "int32"))
     largest_sizes = MappingProxyType({"n": 2**31 - 1})
     in_place = False
     steps = (STEPS_ON_CPU, STEPS_ON_GPU)

@@ -307,6 +307,8 @@ class TestOfOneDnn:
     @pytest.mark.onednn
     def test_int8_has_no_sum_that_float32_rounded(self) -> None:
         """As those of its primitive are, above 2^24."""
+        if not any("int8" in (each.dtypes or {}).get("matmul", ()) for each in registry.backend("onednn").targets()):
+            pytest.skip("oneDNN takes no int8 on this CPU, which has no VNNI")
         a, b = np.full((5, 4099), 127, np.int8), np.full((4099, 3), 127, np.int8)
         a[:, 0] = 1
         assert (pb.matmul(a, b, backend="onednn") == 127 + 4098 * 127 * 127).all()

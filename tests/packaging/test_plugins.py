@@ -70,7 +70,7 @@ WRONG_BACKENDS = {
         "the dtypes of the target x are ('float32',), not tuples by kernel",
     ),
     "targets_die": (TARGETS.format(body="os.kill(os.getpid(), 11)"), "the worker was ended by SIGSEGV"),
-    "targets_hang": (TARGETS.format(body="time.sleep(3600)"), "no answer to 'targets' within 8 s"),
+    "targets_hang": (TARGETS.format(body="time.sleep(3600)"), "no answer to 'targets' within 15 s"),
 }
 """What a backend's package holds, and what is to be said of it."""
 REFUSED_BACKENDS = {
@@ -168,7 +168,7 @@ WITH_PATIENCE = """
 import sys
 import py_backends.workers.process as workers
 from py_backends.__main__ import main
-workers.ANSWER_WITHIN = 8.0
+workers.ANSWER_WITHIN = 15.0
 sys.exit(main())
 """
 SAID = """
