@@ -34,11 +34,13 @@ def _attended(q: Array, k: Array, v: Array, *, narrow_weights: bool = False, les
     return np.asarray(of_values @ v.astype(weights.dtype) / weights.sum(axis=1, keepdims=True))
 
 
-def _by_blocks(block: int, q: Array, k: Array, v: Array, *, rescales: bool = True, starts_at: float = -np.inf) -> Array:
+def _by_blocks(
+    block: int, q: Array, k: Array, v: Array, *, rescales: bool = True, starts_at: float = -np.inf, total_at: float = 0
+) -> Array:
     """With a running maximum, and blocks of keys."""
     scores, sums = _scores(q, k), _sums(q)
-    largest = np.full((len(q), 1), starts_at, sums)
-    total, c = np.zeros_like(largest), np.zeros(q.shape, sums)
+    largest, total = np.full((len(q), 1), starts_at, sums), np.full((len(q), 1), total_at, sums)
+    c = np.zeros(q.shape, sums)
     for first in range(0, len(k), block):
         some = slice(first, first + block)
         larger = np.maximum(largest, scores[:, some].max(axis=1, keepdims=True))
@@ -122,6 +124,11 @@ FAULTS: dict[str, tuple[Answer, tuple[str, ...], set[str]]] = {
     ),
     "scores are computed twice": (_with_scores_computed_twice, ("float32",), {"few-products"}),
     "a block of hidden keys has a maximum": (lambda *inputs: _by_blocks(4, *inputs), IN_ALL_KINDS, {"masked"}),
+    "the weights of no key add up to 1": (
+        lambda *inputs: _by_blocks(16, *inputs, starts_at=-1e30, total_at=1),
+        IN_ALL_KINDS,
+        {"masked"},
+    ),
     "values are those of other keys": (
         lambda q, k, v: _attended(q, k, np.roll(v, 1, axis=0)),
         _ALL,

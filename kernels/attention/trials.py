@@ -109,9 +109,11 @@ def _all_scores(score: float, shapes: Shapes, dtype: np.dtype[Any], generator: n
 
 
 def _masked(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Scores of -infinity, which weigh nothing; of some queries all of them are."""
+    """Scores of -infinity, which weigh nothing. Of some queries all are; of others, some are infinite."""
     q, k, v = drawn_from((), shapes, dtype, generator)
     q[:, 0] = abs(q[:, 0].astype(np.float64)) + 1
+    k[:, 1:2] = abs(k[:, 1:2].astype(np.float64)) + 1
+    q[2::5, 1:2] = -np.inf
     n = len(k)
     hidden = generator.random(n) < 0.5
     hidden[0] = True

@@ -11,7 +11,7 @@ import pytest
 from judged import OF_JUDGE, judge
 
 from py_backends import registry
-from py_backends.commands.judge import clock, digits, trying, watchdog
+from py_backends.commands.judge import clock, digits, doubts, reused, trying, watchdog
 from py_backends.commands.judge.judging import Judging
 from py_backends.commands.judge.source import Given
 from py_backends.conformance import running
@@ -166,9 +166,9 @@ def test_who_keeps_results_is_told_by_most_changes(again: float, pauses: float, 
         launches: Any = Launches(again, pauses)
         case: Any = SimpleNamespace(inputs=[numbers.standard_normal(5000) for _ in range(2)])
         launches.lot = numbers
-        said = clock._keeps_results(launches, text, case)
+        said = reused.keeps_results(launches, text, case)
         assert (said is not None) == seen
-        assert seen or pauses or launches.asked == 12
+        assert seen or pauses or launches.asked == 24
 
 
 def test_a_time_above_the_ceiling_that_few_samples_do_not_tell_is_not_judged() -> None:
@@ -352,8 +352,8 @@ def test_a_short_launch_is_looked_at_some_times(right: int) -> None:
     judged = SimpleNamespace(reason=None)
     case: Any = SimpleNamespace(poison=lambda: None, check_output=lambda: judged)
     text: Any = None
-    said = clock._of_some_launches(runner, text, case)
-    assert said == (None if right == 99 else f"wrong, {clock._LATE}" if right else "wrong")
+    said = doubts._of_some_launches(runner, text, case)
+    assert said == (None if right == 99 else f"wrong, {doubts._LATE}" if right else "wrong")
 
 
 @OF_JUDGE
@@ -465,7 +465,7 @@ def test_a_clock_that_is_slow_is_told_from_a_busy_machine(
     fake: Any = Clock(told, pauses)
     monkeypatch.setattr(clock, "perf_counter", fake.perf_counter)
     row: Any = SimpleNamespace(runner=fake, text="", case=None, warm_up=3, repetitions=1, calls=1)
-    assert (clock._disbelief(row, 1) is None) == believed
+    assert (clock.disbelief(row, 1) is None) == believed
 
 
 def test_a_launch_may_take_as_long_beside_the_clock_as_in_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,10 +476,10 @@ def test_a_launch_may_take_as_long_beside_the_clock_as_in_the_suite(monkeypatch:
         given.update(how)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(clock, "Runner", runner)
+    monkeypatch.setattr(doubts, "Runner", runner)
     text: Any = registry.kernel_texts("matmul", "numpy")["lecture"]
     with pytest.raises(KeyboardInterrupt):
-        clock.doubt(text, Target("cpu", True), "float32", (2, 2, 2), (2, 2, 2), 1, 1, 7.0)
+        doubts.doubt(text, Target("cpu", True), "float32", (2, 2, 2), (2, 2, 2), 1, 1, 7.0)
     assert given["patience"] >= 7
 
 

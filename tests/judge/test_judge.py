@@ -12,7 +12,7 @@ from judged import OF_JUDGE, judge, refused
 from written_files import made
 
 from py_backends import registry
-from py_backends.commands.judge import clock, source, table, trying
+from py_backends.commands.judge import doubts, source, table, trying
 from py_backends.commands.judge.judging import Judging, for_an_author
 from py_backends.commands.judge.remarks import remarks
 from py_backends.commands.judge.source import Added, Given
@@ -436,11 +436,11 @@ def test_each_timed_shape_counts(judging: Judging, monkeypatch: pytest.MonkeyPat
     """A row that is doubted has the status of its fault."""
     asked = []
 
-    def doubt(*what: Any) -> clock.Doubt | None:
+    def doubt(*what: Any) -> doubts.Doubt | None:
         asked.append(what[3])
-        return clock.Doubt("impossible", "its clock is wrong", what[3]) if what[3][0] == 9 else None
+        return doubts.Doubt("impossible", "its clock is wrong", what[3]) if what[3][0] == 9 else None
 
-    monkeypatch.setattr(clock, "doubt", doubt)
+    monkeypatch.setattr(doubts, "doubt", doubt)
     timed(monkeypatch, row_at(8), row_at(9))
     report = judging.run(30.0, None)
     assert asked == [(8, 8, 8), (9, 9, 9)]
@@ -478,7 +478,7 @@ def test_the_shape_that_was_asked_for_is_tried_unless_it_is_said(
 ) -> None:
     """Once, whatever the comparison had time for."""
     tried: list[Any] = []
-    monkeypatch.setattr(clock, "doubt", lambda *what: tried.extend(what[3:5]))
+    monkeypatch.setattr(doubts, "doubt", lambda *what: tried.extend(what[3:5]))
     timed(monkeypatch, row)
     found = judging.run(30.0, None).judgement
     assert found is not None
@@ -492,7 +492,7 @@ def test_the_shape_that_was_asked_for_is_tried_unless_it_is_said(
 def test_what_fails_where_the_row_was_shortened_has_the_shape_that_was_asked_for(
     judging: Judging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clock, "doubt", lambda *what: clock.Doubt("mismatch", "1 where 2 is right", what[4]))
+    monkeypatch.setattr(doubts, "doubt", lambda *what: doubts.Doubt("mismatch", "1 where 2 is right", what[4]))
     timed(monkeypatch, row_at(9, **SHORTENED))
     report = judging.run(30.0, None)
     assert report.judgement is not None
@@ -513,7 +513,7 @@ def test_a_time_above_the_ceiling_is_explained(judging: Judging, monkeypatch: py
 def test_a_device_that_lacks_what_a_shape_needs_accuses_nobody(
     judging: Judging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clock, "doubt", lambda *what: clock.Doubt("skipped", "too little memory", what[4]))
+    monkeypatch.setattr(doubts, "doubt", lambda *what: doubts.Doubt("skipped", "too little memory", what[4]))
     timed(monkeypatch, row_at(9, **SHORTENED))
     found = judging.run(30.0, None).judgement
     assert found is not None

@@ -15,7 +15,7 @@ import numpy as np
 
 import py_backends
 from py_backends import registry
-from py_backends.commands.judge import clock, remarks, trying, wrappers
+from py_backends.commands.judge import doubts, remarks, trying, wrappers
 from py_backends.commands.judge.source import THEIR_MODULE, Added, Given, named_here
 from py_backends.commands.judge.trying import Outcome
 from py_backends.commands.judge.watchdog import GIGABYTE, WHILE_TIMED, Watchdog, limit, watching
@@ -175,15 +175,15 @@ class Judging:
             longer = f"give a longer --budget, such as {_LONGER * self._settings['budget_seconds']:g}"
             raise WrongRequest(f"{self._given.file} is not judged: {ABOVE_ALL}: {longer}")
 
-    def _doubt(self, row: Row, patience: float, remarks: list[str]) -> clock.Doubt | None:
+    def _doubt(self, row: Row, patience: float, remarks: list[str]) -> doubts.Doubt | None:
         """What is wrong with the times of a row, or at the shape that was asked for, if that can be tried."""
         timed = tuple(row.shape.values()) if row.status == "ok" else None
         asked, why_not = tuple(row.asked.values()), self._why_not_tried(row, patience)
         threads, seed = self._settings["threads"], self._settings["seed"]
         checked = timed if why_not else asked
-        found: clock.Doubt | None = None
+        found: doubts.Doubt | None = None
         try:
-            found = clock.doubt(self._text, self._target, row.dtype, timed, checked, threads, seed, patience)
+            found = doubts.doubt(self._text, self._target, row.dtype, timed, checked, threads, seed, patience)
         except MemoryError as error:
             why_not = str(error)
         if found is not None and found.status not in FAILURES:  # what its device lacks is no fault of it
