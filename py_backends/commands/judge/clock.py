@@ -1,4 +1,7 @@
-"""Whether a source's times are true. One in Python runs beside the code that times it, and could put another clock there."""
+"""Whether a source's times are true.
+
+One in Python runs beside the code that times it, and could put another clock in its place.
+"""
 
 from __future__ import annotations
 
