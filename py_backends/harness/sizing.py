@@ -131,7 +131,8 @@ def too_long(sizes: str, seconds: float, budget: float) -> tuple[str, str]:
     reason = f"one run {f'of {sizes} ' if sizes else ''}would take {in_words(seconds)}"
     if longest_run() < seconds <= budget:
         return f"{reason}, and none may take more than {in_words(longest_run())}", "give a smaller size"
-    return f"{reason}, too long for the budget", LONGER_BUDGET
+    why = "too long for the budget" if seconds > budget else "and no time was left for it"
+    return f"{reason}, {why}", LONGER_BUDGET
 
 
 def fair_cap(costs: Sequence[float], budget: float) -> float:

@@ -87,6 +87,8 @@ def _answered(folder: str, function: str, judge: str, tolerance: float | None) -
     begin = perf_counter()
     outputs = arrays_of(right(*race.arguments(arrays)))
     seconds = perf_counter() - begin
+    if not outputs:
+        raise WrongRequest(f"{judge} returns no array: an empty tuple")
     after = [form.kept(each) for form, each in zip(race.inputs, arrays, strict=True)]
     if not all(same_bits(*each).all() for each in zip(after, before, strict=True)):
         raise WrongRequest(f"{judge} changes an input, so it cannot tell what is right")

@@ -20,9 +20,11 @@ from py_backends.racing import travel
 from py_backends.racing.form import Form
 from py_backends.racing.kept import Change
 from py_backends.stored_inputs import stored_arrays
-from py_backends.system import temporary
+from py_backends.system import machine, temporary
 
 VARIANT = "given"
+_OF_ANSWER = 16
+"""Copies of the inputs in float64 that the right answer and its bound take at most: `np.cumsum` takes these."""
 _PROBLEM = """from pathlib import Path
 
 from py_backends.racing.problem import problem
@@ -137,6 +139,7 @@ class Race:
         values = [None if at in arrays else Value(each) for at, each in enumerate(inputs, 1)]
         if not forms:  # a kernel has an array at least, which no function gets
             arrays, forms = {0: np.zeros(())}, (Form((), np.dtype(np.float64)),)
+        _check_memory(forms)
         kept = [form.kept(each) for form, each in zip(forms, arrays.values(), strict=True)]
         (self.path / "values").write_bytes(travel.packed_values(values))
         np.savez(self.path / "inputs.npz", **{str(at): each for at, each in enumerate(kept)})  # type: ignore[arg-type]  # no name is an option
@@ -208,3 +211,13 @@ def backend_of(name: str) -> str:
 def _is_array(value: Any) -> bool:
     """Whether it is an array that shared memory can hold. Of a class of its own it is passed on as it is."""
     return type(value) in (np.ndarray, np.memmap)
+
+
+def _check_memory(forms: Sequence[Form]) -> None:
+    """Raise WrongRequest, with one line, if this machine has too little memory for the right answer."""
+    needed = _OF_ANSWER * np.dtype(np.float64).itemsize * sum(form.size for form in forms)
+    free = machine.free_memory()
+    if needed > free:
+        raise WrongRequest(
+            f"a race on these inputs needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
+        )

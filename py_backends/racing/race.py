@@ -12,8 +12,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from py_backends import limits, registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import HOT, Progress, checked_settings, run
@@ -23,7 +21,6 @@ from py_backends.racing.folder import VARIANT, Facts, Race, backend_of
 from py_backends.racing.problem import format_of
 from py_backends.results.report import BOUND_WIDTH, FUNCTIONS, Report
 from py_backends.results.spec import Spec
-from py_backends.system import machine
 from py_backends.wording import shown
 from py_backends.workers.probe import BackendTarget
 from py_backends.workers.process import Worker, WorkerFailed
@@ -39,8 +36,6 @@ _JUDGE = "-judge"
 """Where the function lies that is right, if it does not race: no function has such a name."""
 _NAME = re.compile(r"\w[\w+ -]{0,60}")
 _MOST_ARRAYS = 15
-_OF_ANSWER = 16
-"""Copies of the inputs in float64 that the right answer and its bound take at most: `np.cumsum` takes these."""
 
 
 def race(
@@ -157,10 +152,11 @@ def _prepare(place: Race, facts: Facts, packed: Mapping[str, bytes], tolerance: 
     function, judge = (_JUDGE, _REFERENCE) if _JUDGE in packed else (facts.names[0],) * 2
     place.write(replace(facts, judge=judge), packed)
     asked = {"function": function, "judge": judge, "tolerance": given}
-    _check_memory(place)
     seconds = ask("answer", f"{judge} cannot tell what is right", **asked)["seconds"]
     if len(place.inputs) + len(place.outputs) > _MOST_ARRAYS:
         raise WrongRequest(f"a race has at most {_MOST_ARRAYS} arrays in and out")
+    if len(packed) == 1:
+        raise WrongRequest(f"{facts.names[0]} is alone, so nothing is compared: add a function, or a `{_REFERENCE}`")
     place.write_changes([])
     if seconds <= kept.LONGEST_ANSWER:
         _ask_for_changes(place, function)
@@ -176,16 +172,6 @@ def _ask_for_changes(place: Race, function: str) -> None:
             ask("change", "", function=function)
     except WrongRequest:
         place.write_changes([])  # it may have ended while they were written
-
-
-def _check_memory(place: Race) -> None:
-    """Raise WrongRequest, with one line, if this machine has too little memory for the right answer."""
-    needed = _OF_ANSWER * np.dtype(np.float64).itemsize * sum(form.size for form in place.inputs)
-    free = machine.free_memory()
-    if needed > free:
-        raise WrongRequest(
-            f"a race on these inputs needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
-        )
 
 
 def _run(place: Race, settings: dict[str, Any], patience: float, progress: Progress | None) -> Report:

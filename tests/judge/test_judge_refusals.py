@@ -378,6 +378,8 @@ def test_places_of_errors_in_cpp_have_the_files_own_name() -> None:
     text = registry.kernel_texts("dot", "openmp")["lecture"]
     said = f"{text.path.parent}/their_mine.cpp:4:45: error"
     assert in_their_lines(said, text, Path("some/mine.cpp")) == "mine.cpp:4:45: error"
+    copied = f"{text.path.parent}/openmp.cpp:4:45: error"  # what is in this project's form
+    assert in_their_lines(copied, text, Path("some/mine.cpp")) == "mine.cpp:4:45: error"
 
 
 def test_lines_of_a_source_stay_where_they_are() -> None:

@@ -147,8 +147,8 @@ def test_who_changes_an_input_that_is_no_array_is_wrong() -> None:
 def test_races_in_threads_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(folders.VARIABLE, raising=False)
     with ThreadPoolExecutor(2) as pool:
-        reports = pool.map(lambda at: race({f"cumsum {at}": np.cumsum}, X, budget=1), range(2))
-        assert [list(statuses(each)) for each in reports] == [["cumsum 0()"], ["cumsum 1()"]]
+        reports = pool.map(lambda at: race({f"cumsum {at}": np.cumsum, "mine": np.cumsum}, X, budget=1), range(2))
+        assert [list(statuses(each)) for each in reports] == [["cumsum 0()", "mine()"], ["cumsum 1()", "mine()"]]
     assert folders.VARIABLE not in os.environ
     assert folders.every() == []
 
@@ -208,6 +208,9 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "a tolerance": ([np.sort], X, {"tolerance": -1}, "tolerance must be"),
     "a patience": ([np.sort], X, {"patience": 0}, "patience must be"),
     "a budget": ([np.sort], X, {"budget": 0}, "budget must be"),
+    "one alone": ([np.sort], X, {}, "sort is alone, so nothing is compared"),
+    "no array": ({"none": lambda _: ()}, X, {}, "none returns no array: an empty tuple"),
+    "more than there is memory": ([np.sort], np.broadcast_to(X, (1 << 40, X.size)), {}, "GB are free"),
 }
 
 

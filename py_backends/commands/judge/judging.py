@@ -290,9 +290,9 @@ def in_their_lines(reason: str, text: KernelText, file: Path) -> str:
     reason = reason.replace(f"{text.path.parent}{os.sep}", "")
     reason = reason.replace(named_here(file), file.name).replace(f"{THEIR_MODULE}.py", file.name)
     before, begun, _ = text.text.partition(wrappers.begin(file.name))
-    if not begun:
+    if named_here(file) in text.text or THEIR_MODULE in text.text:  # it lies beside the wrapper
         return reason
-    first = before.count("\n") + 1
+    first = before.count("\n") + 1 if begun else 0  # a file in this project's form is copied as it is
 
     def theirs(place: re.Match[str]) -> str:
         line = int(place[1]) - first

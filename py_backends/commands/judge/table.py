@@ -71,7 +71,7 @@ def _speed(report: Report, row: Row) -> Iterator[str]:
         return
     others = [each for each in report.rows if each is not row and each.timed]
     alike = all(each.shape == row.shape for each in others)  # else times say nothing, and rates do
-    beside = "".join(f"; {_name(each, row)} {_time(each) if alike else layout.speed(each)}" for each in others)
+    beside = "".join(f"; {_name(each, row)} {_time(each) if alike else _speed_at(each, row)}" for each in others)
     own = _time(row) if alike else f"{_time(row)}, {layout.speed(row)}"
     at = f" at {units.shape(row.shape.values())}" if row.shape else ""
     yield f"time: {own}{at} in {row.dtype}{beside}"
@@ -81,6 +81,11 @@ def _speed(report: Report, row: Row) -> Iterator[str]:
 
 def _name(other: Row, row: Row) -> str:
     return other.variant if other.backend == row.backend else other.backend
+
+
+def _speed_at(other: Row, row: Row) -> str:
+    """Its rate, with its shape if that is another one, at which a rate may be too."""
+    return f"{layout.speed(other)}{'' if other.shape == row.shape else f' at {units.shape(other.shape.values())}'}"
 
 
 def _time(row: Row) -> str:
