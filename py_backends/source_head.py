@@ -83,7 +83,10 @@ def _formats_of_kernel(problem: Path) -> list[str]:
     tree = ast.parse(problem.read_text(encoding="utf-8")) if problem.exists() else ast.Module([], [])
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "dtypes" for target in node.targets):
-            return list(ast.literal_eval(node.value))
+            try:
+                return list(ast.literal_eval(node.value))
+            except ValueError as named:
+                raise ValueError(f"{problem}: write the names of `dtypes` there, which is not run for CMake") from named
     return list(_USUAL_FORMATS)
 
 
@@ -101,7 +104,10 @@ def main(source: Path, sets: str, named_only: str) -> None:
     The lists are CMake's: `;` parts them, and in the lines of instruction sets a comma.
     """
     watched = [*files_of(source), *filter(Path.exists, [source.parent.parent / "problem.py"])]
-    compiled_for = _compiled_for(source, sets.split(";"), named_only.split(";"))
+    try:
+        compiled_for = _compiled_for(source, sets.split(";"), named_only.split(";"))
+    except ValueError as wrong:
+        sys.exit(f"{source}: {wrong}")
     lines = [digest(source), ";".join(map(str, watched)), *(",".join([name, *of]) for name, of in compiled_for.items())]
     sys.stdout.write("\n".join(lines) + "\n")
 

@@ -142,6 +142,19 @@ def test_a_build_of_what_is_built_compiles_nothing(tmp_path: Path) -> None:
     assert built() == [], "the link parts all objects again"
 
 
+def test_what_cmake_cannot_read_of_a_problem_is_one_line(tmp_path: Path) -> None:
+    """It is not run for CMake, and a name has no value then."""
+    source = tmp_path / "lecture" / "cpp.cpp"
+    source.parent.mkdir()
+    source.write_text("// mine: c = a\n")
+    (tmp_path / "problem.py").write_text("class Mine:\n    dtypes = DTYPES\n")
+    command = [sys.executable, str(CLONE / "py_backends" / "source_head.py"), str(source), "baseline", ""]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "write the names of `dtypes` there" in done.stderr
+
+
 def test_folders_may_have_names_that_a_shell_would_quote(tmp_path: Path) -> None:
     """pybind11 printed its folder as for a shell, with quotes, so that it was not found below such a one."""
     clone = tmp_path / "내 작업 (it's) a&b #1 $x"
