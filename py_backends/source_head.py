@@ -24,7 +24,8 @@ from pathlib import Path
 
 _BEGIN = "---"
 _GOES_ON = "   "
-_INCLUDE = re.compile(r'^ *# *include "(.+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^ *# *include "(.+?)".*$', re.MULTILINE)
+"""The line by which a source includes a file of its own."""
 _USUAL_FORMATS = "float32", "float64"
 
 
@@ -59,7 +60,7 @@ def formats(declared: Sequence[tuple[str, str]], on: str | None = None) -> list[
 
 def includes(source: Path) -> list[Path]:
     """The files that a source includes itself, by `#include "..."`, where they lie beside it as that says."""
-    names = _INCLUDE.findall(source.read_text(encoding="utf-8", errors="replace"))
+    names = INCLUDE.findall(source.read_text(encoding="utf-8", errors="replace"))
     places = (Path(os.path.normpath(source.parent / name)) for name in names)
     return [place for place in places if place.is_file()]
 

@@ -19,6 +19,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED, number_format
+from py_backends.source_head import INCLUDE
 
 if TYPE_CHECKING:
     import dpctl
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _EMULATED = "emulated"
 _EXCHANGES_IN_WARPS = "__shfl"
 """How the names of CUDA's functions begin by which the threads of a warp read one another's registers."""
-_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
 class Backend(contract.Backend):
@@ -79,7 +79,7 @@ def with_includes(text: KernelText) -> str:
         included = file.read_text(encoding="utf-8", errors="replace")  # other encodings may stand in comments
         return f'#line 1 "{file.name}"\n{included}\n#line {number + 1} "{text.path.name}"'
 
-    return f'#line 1 "{text.path.name}"\n{_INCLUDE.sub(with_file, text.text)}'
+    return f'#line 1 "{text.path.name}"\n{INCLUDE.sub(with_file, text.text)}'
 
 
 class Emulation(_sycl.Device):
