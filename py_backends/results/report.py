@@ -463,7 +463,7 @@ class Report(ShownInNotebooks):
     def exit_code(self) -> int:
         """0 if every row that ran agrees, 1 if one failed, 130 after an interruption. 1 without a row or prediction.
 
-        2 if no row of a race failed, and its bound judges nothing.
+        2 if no row of a race failed, and its bound judges nothing, or a function did not run.
         """
         if self.interrupted:
             return 130
@@ -473,13 +473,19 @@ class Report(ShownInNotebooks):
             return int(not self.judgement.right)
         if failed or not (self.predictions or any(status in RAN for status in statuses)):
             return 1
-        return 2 if self.too_wide else 0
+        return 2 if self.too_wide or self.unreached else 0
 
     @property
     def too_wide(self) -> float | None:
         """The width of a race's bound, if that is wider than the values: what lies within may be right or wrong."""
         width = self.settings.get(BOUND_WIDTH)
         return width if isinstance(width, float) and width > TOO_WIDE else None
+
+    @property
+    def unreached(self) -> int:
+        """How many functions of a race did not run: nobody knows whether these are right."""
+        done = {*RAN, *FAILURES}
+        return sum(row.status not in done for row in self.rows) if FUNCTIONS in self.settings else 0
 
     @property
     def mostly_disturbed(self) -> bool:

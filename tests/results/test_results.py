@@ -25,7 +25,7 @@ from py_backends.display import remarks
 from py_backends.display.files import csv_text, markdown_text
 from py_backends.errors import WrongRequest
 from py_backends.number_formats import DTYPES
-from py_backends.results.report import Check, Communication, Duration, Rate, Report, Row, Seconds
+from py_backends.results.report import FUNCTIONS, Check, Communication, Duration, Rate, Report, Row, Seconds
 from py_backends.system.files import check_writable, write_whole
 
 NUMBER = (int, float)
@@ -324,6 +324,12 @@ class TestExitCode:
     def test_follows_from_the_rows(self, statuses: list[str], code: int) -> None:
         assert report_of(*statuses).exit_code() == code
         assert report_of(*reversed(statuses)).exit_code() == code
+
+    def test_of_a_race_that_did_not_reach_a_function_is_that_of_what_was_not_judged(self) -> None:
+        for statuses, code in ((["ok", "ok"], 0), (["ok", "skipped"], 2), (["mismatch", "skipped"], 1)):
+            report = report_of(*statuses)
+            report.settings[FUNCTIONS] = {}
+            assert report.exit_code() == code
 
     @pytest.mark.parametrize("statuses", [["ok"], ["mismatch"], []])
     def test_of_an_interruption_comes_first(self, statuses: list[str]) -> None:

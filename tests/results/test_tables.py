@@ -13,7 +13,18 @@ from rich.text import Text
 from py_backends.commands import _notebook
 from py_backends.commands.compare.table import print_report
 from py_backends.display import comparison, console, layout, remarks
-from py_backends.results.report import BOUND_WIDTH, Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
+from py_backends.results.report import (
+    BOUND_WIDTH,
+    FUNCTIONS,
+    Communication,
+    Duration,
+    Rate,
+    Report,
+    Rounds,
+    Row,
+    Seconds,
+    Speedup,
+)
 from py_backends.results.roofline import UNCERTAIN
 
 ASKED, SMALLER = {"m": 521, "n": 509, "k": 499}, {"m": 261, "n": 255, "k": 249}
@@ -75,6 +86,13 @@ def test_what_makes_all_times_worse_is_said_first() -> None:
     assert (layout.warning(report) or "").startswith("This process may use the time of 0.5 CPUs: ")
     report.machine, report.rounds = {"state": {"begin": {"quota": 2.0}}}, Rounds(3, 3, {})
     assert layout.warning(report) is None
+
+
+def test_a_race_says_of_how_many_functions_it_knows_nothing() -> None:
+    report = report_of(row("f()"), row("g()"))
+    report.settings, report.rows[1].status = {FUNCTIONS: {}}, "skipped"
+    said = "1 row ran, and is right. Of the other 1 nobody knows: give a longer --budget."
+    assert layout.verdict(report) == (said, True)
 
 
 def test_a_race_whose_bound_is_wider_than_the_values_calls_nothing_right() -> None:
