@@ -208,7 +208,8 @@ def _reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Bounded
 def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Bounded:
     if isinstance(x, Bounded):
         x = x.astype(np.int64)
-    sums = Bounded(weights.precision, np.zeros(max(int(x.max(initial=-1)) + 1, minlength)), facts=Facts(LARGEST_STEP))
+    count = max(int(x.max(initial=-1)) + 1, minlength)
+    sums = Bounded(weights.precision, np.zeros(count), facts=Facts(LARGEST_STEP, 0.0))
     sums.terms = np.asarray(0.0).reshape(1)
     _add_at(sums, x, weights)
     return sums
