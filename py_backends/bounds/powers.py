@@ -17,9 +17,21 @@ from py_backends.reference import Array
 def _power(x: Any, exponent: Any) -> Any:
     if isinstance(exponent, Bounded) or np.ndim(exponent) or exponent not in {0.5, -0.5, round(exponent)}:
         return _real_power(x, exponent)
-    if exponent < 0:
-        return products.divide(1.0, _power(x, -exponent))
-    return np.sqrt(x) if exponent == 0.5 else _whole_power(x, int(exponent))
+    if exponent in {0.5, -0.5}:
+        return _root(x, exponent)
+    return products.divide(1.0, _power(x, -exponent)) if exponent < 0 else _whole_power(x, int(exponent))
+
+
+def _root(x: Any, exponent: Any) -> Any:
+    """A square root, or its reciprocal, which of -infinity are no numbers, where powers are infinite, or 0."""
+    root = np.sqrt(x)
+    found = root if exponent > 0 else products.divide(1.0, root)
+    unknown = np.isneginf(x.value)
+    if unknown.any():
+        found.value = np.power(x.value, exponent)
+        found.error = np.where(unknown, np.inf, found.error)
+        found.overflow = found.overflow | unknown
+    return found
 
 
 def _whole_power(x: Any, count: int) -> Any:
