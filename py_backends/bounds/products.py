@@ -227,9 +227,8 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) ->
     found: Any = np.moveaxis(a, axes, range(len(axes)))
     found = np.reshape(found, (math.prod(found.shape[: len(axes)]), *found.shape[len(axes) :]))
     while len(found) > 1:
-        pairs = len(found) // 2
-        products = multiply(found[: 2 * pairs : 2], found[1 : 2 * pairs : 2])
-        found = np.concatenate([products, found[2 * pairs :]])
+        products = multiply(found[:-1:2], found[1::2])
+        found = np.concatenate([products, found[2 * len(products) :]])
     result = found[0] if len(found) else linear.full_like(a, 1.0, shape=found.shape[1:])
     return np.expand_dims(result, axes) if keepdims else result
 

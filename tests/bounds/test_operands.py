@@ -68,9 +68,9 @@ OF_TWO: dict[str, Any] = {
     "a running maximum": lambda x, y: np.maximum.accumulate(np.stack([y, x]))[1],
     "a running minimum": lambda x, y: np.minimum.accumulate(np.stack([x, y]))[1],
     "a running sum": lambda x, y: np.add.accumulate(np.stack([x, y]))[1],
-    "a weighed mean": lambda x, y: np.average(np.stack([x, y]), axis=0, weights=np.array([[1.0, 3.0]] * x.size).T)
-    if x.ndim
-    else x,
+    "a weighed mean": lambda x, y: (
+        np.average(np.stack([x, y]), axis=0, weights=np.array([[1.0, 3.0]] * x.size).T) if x.ndim else x
+    ),
 }
 
 
@@ -115,9 +115,7 @@ def check(function: Any, operands: list[Bounded], narrows: bool = False) -> None
             if not right.all():
                 at = np.flatnonzero(~right)[0]
                 shown = [f"{x.value[at]} +- {x.error[at]} {x.overflow[at]}" for x in operands]
-                pytest.fail(
-                    f"{shown}: {function(*each)[at]} beside {reference.value[at]} within {reference.bound[at]}"
-                )
+                pytest.fail(f"{shown}: {function(*each)[at]} beside {reference.value[at]} within {reference.bound[at]}")
 
 
 @pytest.mark.parametrize("name", OF_ONE)
@@ -149,7 +147,11 @@ def test_exact_operands_of_usual_size_leave_no_doubt(name: str) -> None:
     sure = ~np.isnan(reference.value)
     assert sure.mean() > 0.5
     assert reference.overflow is None or not reference.overflow[sure].any()
-    reach = 7.0 if name in {"fused", "sum", "mean", "add", "subtract", "a running sum", "a weighed mean", "logaddexp"} else 0.0
+    reach = (
+        7.0
+        if name in {"fused", "sum", "mean", "add", "subtract", "a running sum", "a weighed mean", "logaddexp"}
+        else 0.0
+    )
     limit = 2.0**-10 if name == "narrowed" else 2.0**-15 if name == "power" else 2.0**-18
     assert (reference.bound[sure] <= limit * (np.abs(reference.value[sure]) + reach) + 1e-43).all()
 
