@@ -62,7 +62,7 @@ class Undecided(Carrier):
     def __getattr__(self, name: str) -> Any:
         if name in {"any", "all", "sum"}:
             return lambda *given, **named: getattr(np, name)(self, *given, **named)
-        if not name.startswith("_") and hasattr(np.ndarray, name):
+        if not name.startswith("_") and (hasattr(np.ndarray, name) or hasattr(Bounded, name)):
             raise self.refused()
         raise AttributeError(name)
 
@@ -373,7 +373,8 @@ def _nonzero(a: Any) -> Any:
 
 @rule(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None) -> Any:
-    return linear.total(a if isinstance(a, Undecided) else (a != 0), axis)
+    found = a if isinstance(a, Undecided) else (a != 0)
+    return linear.total(found, axis) if isinstance(found, Undecided) else np.count_nonzero(found, axis)
 
 
 @rule(np.median)
