@@ -114,7 +114,7 @@ def within(x: Any, low: float, high: float) -> Any:
     least = max(closed.facts.least, float(low)) if low >= 0 else closed.facts.least
     with np.errstate(all="ignore"):
         widest = np.maximum(np.maximum(closed.value - low, high - closed.value), 0)
-        error = np.minimum(np.where(np.isfinite(closed.value), closed.error, 0), widest)
+        error = np.where(np.isfinite(closed.value), np.minimum(closed.error, widest), 0)
     facts = Facts(closed.facts.step, least)
     overflow = closed.overflow if not np.isfinite(high) else False
     return Bounded(x.precision, closed.value, error, overflow=overflow, facts=facts)

@@ -88,6 +88,7 @@ def _certain(x: Bounded, y: Bounded) -> Array:
     negative = (x.value - x.error < 0) & (x.facts.least < 0)
     zero = (np.abs(x.value) <= x.error) & (x.facts.least <= 0)
     either_sign = y.overflow | (np.abs(y.value) <= y.error)
+    negative = negative | ((x.value == 0) & np.signbit(x.value) & (y.value < 0))  # -0 to the power -3 is -infinity
     if (inexact & ((negative & may_be_whole) | (zero & either_sign))).any():
         raise TypeError(no_bound("np.power of numbers that may be negative or 0 to a power that was rounded"))
     usual = (x.value != 0) & np.isfinite(x.value) & np.isfinite(y.value) & ((y.value != 0) | inexact)
