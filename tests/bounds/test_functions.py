@@ -14,8 +14,21 @@ from py_backends.bounds.precision import Precision
 
 INF = np.inf
 ULPS = {
-    **{np.exp: 2, np.exp2: 2, np.expm1: 3, np.log: 3, np.log2: 3, np.log10: 3, np.log1p: 2, np.sqrt: 3},
-    **{np.tanh: 3, np.sin: 4, np.cos: 4, np.sinh: 4, np.cosh: 4, np.arctan: 5, np.arcsinh: 4},
+    np.exp: 2,
+    np.exp2: 2,
+    np.expm1: 3,
+    np.log: 3,
+    np.log2: 3,
+    np.log10: 3,
+    np.log1p: 2,
+    np.sqrt: 3,
+    np.tanh: 3,
+    np.sin: 4,
+    np.cos: 4,
+    np.sinh: 4,
+    np.cosh: 4,
+    np.arctan: 5,
+    np.arcsinh: 4,
 }
 """Of a library, by which programs of others are judged: to change one is to change what is right."""
 NEVER_NEGATIVE = {np.exp, np.exp2, np.sqrt, np.cosh}

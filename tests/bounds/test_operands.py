@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from open_sums import SINGLE, spread
+from open_sums import spread
 
-from py_backends.bounds.array import Bounded, Facts
+from py_backends.bounds.array import Bounded
 from py_backends.bounds.result import judged
 from py_backends.reference import Reference
 from py_backends.results.check import _within_bound
@@ -60,7 +60,7 @@ OF_TWO: dict[str, Any] = {
     "min": lambda x, y: np.min(np.stack([x, y]), axis=0),
     "sum": lambda x, y: np.sum(np.stack([x, y, y]), axis=0),
     "mean": lambda x, y: np.mean(np.stack([x, y, y]), axis=0),
-    "norm": lambda x, y: np.sqrt((x * x + y * y)),
+    "norm": lambda x, y: np.sqrt(x * x + y * y),
     "dot": lambda x, y: np.einsum("i,i->i", x, y),
     "three factors": lambda x, y: np.einsum("i,i,i->i", x, y, x),
     "fused": lambda x, y: x * y + x,
@@ -147,7 +147,7 @@ def test_powers_are_refused_where_rounding_decides_whether_there_is_one() -> Non
     x, y = grid(FEW, FEW)
     for at in np.flatnonzero(refused(x, y))[::17]:
         with pytest.raises(
-            TypeError, match="np.power of numbers that may be negative or 0 to a power that was rounded"
+            TypeError, match=r"np.power of numbers that may be negative or 0 to a power that was rounded"
         ):
             np.power(x[at : at + 1], y[at : at + 1])
 

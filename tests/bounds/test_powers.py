@@ -141,7 +141,7 @@ def test_a_power_is_refused_where_rounding_decides_whether_it_is_one(
         if refused:
             with pytest.raises(
                 TypeError,
-                match="np.power of numbers that may be negative or 0 to a power that was rounded has no bound",
+                match=r"np.power of numbers that may be negative or 0 to a power that was rounded has no bound",
             ):
                 np.power(x, y)
             return
@@ -151,7 +151,7 @@ def test_a_power_is_refused_where_rounding_decides_whether_it_is_one(
 def test_an_exponent_that_may_overflow_is_refused_beside_zero_or_negative_numbers() -> None:
     y = spread([2.5], overflow=[True])
     for base in (0.0, -2.0):
-        with pytest.raises(TypeError, match="np.power of numbers"):
+        with pytest.raises(TypeError, match=r"np.power of numbers"):
             np.power(spread([base]), y)
     found = np.power(spread([2.0]), y)
     assert found.error == INF
