@@ -224,6 +224,12 @@ def test_scattered_additions_keep_what_there_was() -> None:
     assert not made.facts.closed
 
 
+def test_plain_numbers_are_scattered_too() -> None:
+    made = np.zeros(3, like=drawn(1))
+    np.add.at(made, [0, 2, 0], 1.0)
+    assert made.value.tolist() == fields(made)["terms"].tolist() == [2, 0, 1]
+
+
 @pytest.mark.parametrize("leasts", [(1.0, 2.0), (1.0, -np.inf), (-np.inf, 1.0)])
 def test_scattered_additions_know_signs(leasts: tuple[float, float]) -> None:
     a, b = (drawn(size, seed=size, least=least) for size, least in zip((4, 3), leasts, strict=True))

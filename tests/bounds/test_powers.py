@@ -108,6 +108,13 @@ def test_powers_of_what_may_be_zero() -> None:
         assert fields(found)["overflow"].tolist() == [bool(np.isinf(right))], (value, exponent)
 
 
+def test_an_exponent_of_either_sign_leaves_no_bound_beside_zero() -> None:
+    """Though the base is known to be positive, its error reaches zero."""
+    x = spread([2.0], [2.5], facts=Facts(0.0, 0.5))
+    for exponent, right in ((0.25, np.inf), (-0.25, np.inf), (0.75, 4 * 4.5**1.25)):
+        assert np.power(x, spread([exponent], [0.5])).error == pytest.approx(right)
+
+
 @pytest.mark.parametrize(
     ("base", "exponent", "least", "refused"),
     [
