@@ -186,7 +186,6 @@ def _either(answers: Array, unsure: Array, x: Bounded, y: Bounded) -> Bounded:
     apart = np.where(same, 0.0, np.abs(x.value - y.value)) + other
     error = np.where(unsure, np.maximum(chosen, np.where(np.isnan(apart), np.inf, apart)), chosen)
     overflow = np.where(answers, x.overflow, y.overflow) | (unsure & (x.overflow | y.overflow | ~np.isfinite(error)))
-    overflow = overflow | (unsure & ~same & ~np.isfinite(value))
     return Bounded(x.precision, value, error, overflow=thin_mask(overflow), facts=merged_facts(x, y))
 
 
