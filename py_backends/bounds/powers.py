@@ -24,11 +24,12 @@ def _power(x: Any, exponent: Any) -> Any:
 
 def _root(x: Any, exponent: Any) -> Any:
     """A square root, or its reciprocal, which of -infinity are no numbers, where powers are infinite, or 0."""
+    (x,) = lifted(x)
     root = np.sqrt(x)
     found = root if exponent > 0 else products.divide(1.0, root)
     unknown = np.isneginf(x.value)
     if unknown.any():
-        found.value = np.power(x.value, exponent)
+        found.value = np.where(unknown, np.power(x.value, exponent), found.value)
         found.error = np.where(unknown, np.inf, found.error)
         found.overflow = found.overflow | unknown
     return found

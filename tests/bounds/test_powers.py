@@ -63,6 +63,12 @@ def test_the_root_of_minus_infinity_is_no_number_or_its_power() -> None:
             assert np.isinf(found.error).tolist() == [True, False]
 
 
+def test_roots_of_unsure_answers_are_roots_of_numbers() -> None:
+    found = (spread([0.0, 2.0], [1.0, 1.0]) > 0) ** 0.5
+    assert found.value.tolist() == [0, 1]
+    assert found.error.tolist() == [1, 0]
+
+
 def test_real_powers_round_as_the_exponential_of_a_logarithm() -> None:
     x = spread([2.0, 3.0, 1.5])
     found = x**1.5
