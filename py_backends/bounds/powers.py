@@ -27,11 +27,11 @@ def _root(x: Any, exponent: Any) -> Any:
     (x,) = lifted(x)
     root = np.sqrt(x)
     found = root if exponent > 0 else products.divide(1.0, root)
+    found.value = np.asarray(np.power(x.value, exponent))
     unknown = np.isneginf(x.value)
     if unknown.any():
-        found.value = np.where(unknown, np.power(x.value, exponent), found.value)
         found.error = np.where(unknown, np.inf, found.error)
-        found.overflow = found.overflow | unknown
+        found.overflow = np.asarray(found.overflow | unknown)
     return found
 
 

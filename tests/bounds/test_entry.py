@@ -54,25 +54,16 @@ def test_inputs_come_with_errors_and_whole_numbers_as_they_are() -> None:
     ],
 )
 def test_the_arithmetic_by_its_formats(inputs: list[str], sums: Any, results: Any, u: float) -> None:
-    several = results is not None and len(results) == 2
-    found = bounded(
-        lambda x, *_: (np.argmax(x), x.sum() * 3) if several else x.sum() * 3,
-        *(
-            np.array([1.0, 0.4375]).astype(each) * 1 if each != "float64" else np.array([0.1, 0.7])
-            for each in inputs[::-1]
-        ),
-        sums=sums,
-        results=results,
-    )
-    x = found[1] if several else found
-    wide = bounded(
-        lambda x, *_: (x.sum() * 1.1) / 0.7,
-        *(np.array([1.0, 0.4375]).astype(each) for each in inputs),
-        sums=sums,
-        results=None if several else results,
-    )
-    assert wide.bound == pytest.approx(6 * (u + 2.0**-53) * wide.value, rel=0.2)
-    assert x.value.shape == ()
+    """Six roundings: of a sum, a factor, a quotient and a reciprocal, and of both constants."""
+
+    def function(x: Any, *_: Any) -> Any:
+        quotient = x.sum() * 1.1 / 0.7
+        return (np.argmax(x), quotient) if results and len(results) == 2 else quotient
+
+    arrays = [np.array([1.0, 0.4375]).astype(each) for each in inputs]
+    found = bounded(function, *arrays, sums=sums, results=results)
+    quotient = found[1] if isinstance(found, tuple) else found
+    assert quotient.bound == pytest.approx(6 * (u + 2.0**-53) * quotient.value, rel=0.2)
 
 
 def test_the_widest_of_formats_is_that_in_which_numpy_computes() -> None:

@@ -68,9 +68,7 @@ OF_TWO: dict[str, Any] = {
     "a running maximum": lambda x, y: np.maximum.accumulate(np.stack([y, x]))[1],
     "a running minimum": lambda x, y: np.minimum.accumulate(np.stack([x, y]))[1],
     "a running sum": lambda x, y: np.add.accumulate(np.stack([x, y]))[1],
-    "a weighed mean": lambda x, y: (
-        np.average(np.stack([x, y]), axis=0, weights=np.array([[1.0, 3.0]] * x.size).T) if x.ndim else x
-    ),
+    "a weighed mean": lambda x, y: np.average(np.stack([x, y]), axis=0, weights=np.repeat([[1.0], [3.0]], x.size, 1)),
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from open_sums import SINGLE, drawn, fields, spread
 
-from py_backends.bounds.array import Bounded, Facts
+from py_backends.bounds.array import FIELDS, Bounded, Facts
 
 INF, U = np.inf, 2.0**-24
 
@@ -61,6 +61,8 @@ def test_the_root_of_minus_infinity_is_no_number_or_its_power() -> None:
             assert np.array_equal(found.value, np.array([-INF, 4.0]) ** exponent, equal_nan=True)
             assert fields(found)["overflow"].tolist() == [True, False]
             assert np.isinf(found.error).tolist() == [True, False]
+            one = spread(-INF) ** exponent
+            assert all(isinstance(getattr(one, name), np.ndarray) for name in FIELDS)
 
 
 def test_roots_of_unsure_answers_are_roots_of_numbers() -> None:
