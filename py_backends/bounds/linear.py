@@ -18,9 +18,7 @@ _ADDED = ("value", "error", "magnitude", "terms", "losses")
 
 @rule(np.add)
 def add(x: Any, y: Any) -> Bounded:
-    """The terms of both."""
-    if _is_zero(x) or _is_zero(y):  # as in Python's sum()
-        return positive(y if _is_zero(x) else x)
+    """The terms of both; a number 0 has none."""
     x, y = lifted(x, y)
     added = {name: getattr(x, name) + getattr(y, name) for name in _ADDED}
     least = x.facts.least + y.facts.least
@@ -53,10 +51,6 @@ def positive(x: Any) -> Bounded:
     """The same terms."""
     (x,) = lifted(x)
     return scaled(x, Bounded(x.precision, 1.0, facts=Facts(1.0, 1.0)))
-
-
-def _is_zero(x: Any) -> bool:
-    return isinstance(x, (int, float)) and x == 0
 
 
 def scaled(x: Bounded, factor: Bounded) -> Bounded:

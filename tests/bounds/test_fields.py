@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
-from open_sums import SINGLE, drawn, fields
+from open_sums import SINGLE, drawn, fields, spread
 
 from py_backends.bounds.array import Bounded, Facts
 
@@ -49,6 +49,7 @@ SUMS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "negative": (np.negative, (GRID,)),
     "positive": (np.positive, (GRID,)),
     "plus nothing": (lambda x: 0 + x + 0.0, (GRID,)),
+    "the sum of Python": (lambda x: sum(list(x)), (GRID,)),
     "sum": (np.sum, (GRID,)),
     "sum of the last": (lambda x: np.sum(x, axis=-1), (GRID,)),
     "sum of two": (lambda x: np.sum(x, axis=(0, 2)), (CUBE,)),
@@ -258,6 +259,12 @@ def test_a_mean_is_a_closed_quotient_of_the_sum(axis: Any, keepdims: bool, shape
     for name, field in fields(right).items():
         assert np.array_equal(fields(found)[name], field), name
     assert found.facts == right.facts
+
+
+def test_minus_zero_and_zero_are_zero() -> None:
+    for found in (spread([-0.0]) + 0, 0.0 + spread([-0.0])):
+        assert not np.signbit(found.value).any()
+        assert found.closed().error == 0
 
 
 def test_nothing_overflows_in_a_sum_of_nothing() -> None:
