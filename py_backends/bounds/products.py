@@ -184,7 +184,7 @@ def divide(x: Any, y: Any) -> Bounded:
         infinite = np.isinf(divisor.value)
         quotients = np.where(infinite, 0.0, x.magnitude / size)
         quotients = np.where(np.isfinite(quotients), quotients, 0.0)
-        error = np.where(infinite, 0.0, (x.error + np.where(divisor.error > 0, quotients * divisor.error, 0)) / nearest)
+        error = np.where(infinite, 0.0, (x.error + quotients * divisor.error) / nearest)
         error = np.where(np.isnan(error) | unsure, np.where(x.error + divisor.error > 0, np.inf, 0.0), error)
         value = x.value / divisor.value
         smallest = np.where(nearest > 0, nearest, 1.0)

@@ -29,6 +29,7 @@ JUDGED = {
     "a loss in a sum": (0.1, 0.0, {"terms": 2.0, "losses": 1.0}, 0.1, 0.1 * U, False),
     "two losses": (0.1, 0.0, {"roundings": 1.0, "losses": 2.0}, 0.1, 0.1 * U, False),
     "less than its rounding": (0.1, 1e-12, {}, 0.1, float(np.float32(0.1)) - 0.1, False),
+    "less than its rounding, or overflow": (0.1, 1e-12, {"overflow": True}, 0.1, float(np.float32(0.1)) - 0.1, True),
     "infinite": (INF, 0.0, {}, INF, 0.0, False),
     "no number": (NAN, 0.0, {}, NAN, 0.0, False),
     "overflow": (1.0, 0.0, {"overflow": True, "roundings": 2.0}, 1.0, 2 * U, True),
