@@ -16,7 +16,7 @@ import launched
 import numpy as np
 import pytest
 from commands import CLONE, run_python
-from conftest import nightly, targets_of
+from conftest import after_a_change, nightly, targets_of
 
 import py_backends as pb
 from py_backends import registry
@@ -218,6 +218,7 @@ def in_form(device: Any, form: str) -> SyclDevice:
     return told
 
 
+@after_a_change("kernels", "py_backends/backend/sycl.py", "py_backends/backend/_sycl.py")
 @pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), OTHERS], ids=str)
 @pytest.mark.parametrize("text", launched.tuned("sycl"), ids=attrgetter("kernel"))
 @pytest.mark.parametrize("form", FORMS)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run_python
+from conftest import after_a_change
 from written_files import made
 
 import py_backends as pb
@@ -23,6 +24,8 @@ from py_backends.harness.request import Request
 from py_backends.system import machine
 
 pytestmark = pytest.mark.stamped
+
+OF_FOLDERS = after_a_change("py_backends/folders.py", "py_backends/registry.py", "py_backends/conformance")
 
 PROBLEM = """
 import numpy as np
@@ -61,6 +64,7 @@ def axpy(tmp_path: Path) -> Path:
     return made(tmp_path / "axpy", {"problem.py": PROBLEM, "lecture/numpy.py": IN_NUMPY})
 
 
+@OF_FOLDERS
 def test_a_folder_is_a_kernel_on_the_command_line(axpy: Path, tmp_path: Path) -> None:
     """Beside a kernel that is here. Rows of the results say whose it is, and a hash of what it holds."""
     results = tmp_path / "results.json"
@@ -73,6 +77,7 @@ def test_a_folder_is_a_kernel_on_the_command_line(axpy: Path, tmp_path: Path) ->
     assert report["settings"]["request"]["kernels"] == ["vecadd", str(axpy)], "so that another process can resume it"
 
 
+@OF_FOLDERS
 def test_its_path_may_hold_any_character(tmp_path: Path) -> None:
     """Workers find it too. For a newline or `=` they read another path."""
     folder = made(tmp_path / "a=b\nc 한" / "axpy", {"problem.py": PROBLEM, "lecture/numpy.py": IN_NUMPY})
@@ -82,6 +87,7 @@ def test_its_path_may_hold_any_character(tmp_path: Path) -> None:
     assert [row["status"] for row in json.loads((tmp_path / "results.json").read_text())["rows"]] == ["ok"]
 
 
+@OF_FOLDERS
 @pytest.mark.opencl
 def test_its_sources_run_in_other_models(axpy: Path, tmp_path: Path) -> None:
     made(axpy, {"lecture/opencl.cl": IN_OPENCL})
@@ -91,6 +97,7 @@ def test_its_sources_run_in_other_models(axpy: Path, tmp_path: Path) -> None:
     assert " passed" in run.stdout
 
 
+@OF_FOLDERS
 def test_a_folder_of_sources_is_a_variant_of_a_kernel(tmp_path: Path) -> None:
     made(tmp_path / "mine", {"numpy.py": "import numpy as np\n\ndef vecadd(a, b, c, n):\n    np.add(b, a, out=c)\n"})
     options = "--kernel", "vecadd", "--sources", "mine", "--variant", "mine", "--backend", "numpy", "--budget", "2"
@@ -99,6 +106,7 @@ def test_a_folder_of_sources_is_a_variant_of_a_kernel(tmp_path: Path) -> None:
     assert "mine" in run.stdout
 
 
+@OF_FOLDERS
 def test_diff_says_that_a_folder_of_sources_holds_something_else(tmp_path: Path) -> None:
     """It could not, if results had no hash of it: two texts of one variant would pass for the same."""
     mine = tmp_path / "mine"
@@ -415,6 +423,7 @@ BROKEN = (
 """It allows a window of 0, and its function does not."""
 
 
+@OF_FOLDERS
 def test_a_fault_of_a_problem_is_told_once_with_its_sizes_and_its_line(tmp_path: Path) -> None:
     """The suite had 168 equal failures of one fault, which told neither the sizes nor the line."""
     source = (
@@ -458,6 +467,7 @@ PROBLEM = Choosy()
 """
 
 
+@OF_FOLDERS
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
@@ -497,6 +507,7 @@ PROBLEM = Cells()
 """
 
 
+@OF_FOLDERS
 def test_the_suite_says_that_its_inputs_are_not_those_of_draw(tmp_path: Path) -> None:
     """A source that is right of those alone passed every comparison, and nothing told why it fails here."""
     source = "def cells(a, z, n):\n    z[:] = a\n"

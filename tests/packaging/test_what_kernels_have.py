@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import CLONE, run_python
+from conftest import after_a_change
 from written_files import made
 
 import py_backends as pb
@@ -24,6 +25,8 @@ from py_backends.results.check import check_outputs, references_of
 from py_backends.signature import Signature
 
 pytestmark = pytest.mark.stamped
+
+OF_PROBLEMS = after_a_change("py_backends/problem.py", "py_backends/signature.py", "py_backends/plugins.py")
 
 FOLDERS = CLONE / "examples" / "kernel_folders"
 LAYER_NORM, SPMV = FOLDERS / "layer_norm", FOLDERS / "spmv"
@@ -250,6 +253,7 @@ PROBLEM = Life()
 """
 
 
+@OF_PROBLEMS
 @pytest.mark.usefixtures("forgotten")
 def test_a_kernel_without_the_usual_dtype_says_what_to_add(tmp_path: Path) -> None:
     """Beside others it was left out without a word."""
@@ -383,6 +387,7 @@ def test_a_real_number_reaches_every_model(dtype: str, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stdout
 
 
+@OF_PROBLEMS
 @pytest.mark.openmp
 @pytest.mark.parametrize(
     ("before", "after", "words"),
@@ -403,6 +408,7 @@ def test_a_source_in_cpp_has_the_parameters_of_its_kernel(before: str, after: st
     assert words in run.stdout
 
 
+@OF_PROBLEMS
 @pytest.mark.openmp
 def test_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
     results = tmp_path / "results.json"

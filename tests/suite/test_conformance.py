@@ -21,6 +21,7 @@ import numpy as np
 import plugin_packages
 import pytest
 from commands import CLONE, Finished, run_python
+from conftest import after_a_change
 from faults import answers, scratch
 from faults.backend import MATMUL, VECADD
 from faults.seen import BY_SUITE as FAILS
@@ -135,6 +136,7 @@ def failed(tallies: Tallies, fault: str, kernel: str) -> set[str]:
     return {kind for kind, one in tallies[fault, kernel].items() if one["failures"]}
 
 
+@after_a_change("py_backends/conformance", "py_backends/functions")
 @pytest.mark.parametrize(("fault", "kernel", "kind"), ONE_EACH)
 def test_a_fault_is_seen(glances: Tallies, fault: str, kernel: str, kind: str) -> None:
     assert kind in failed(glances, fault, kernel)

@@ -22,7 +22,10 @@ from faults.table import planted_by
 from py_backends.number_formats import DTYPES
 from py_backends.registry import kernel_texts
 
-pytestmark = pytest.mark.stamped
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.stamped("py_backends/harness", "py_backends/results", "py_backends/workers"),
+]
 
 NARROW, SWAPPED = "sums_in_the_inputs_format", "swaps_its_operands"
 
