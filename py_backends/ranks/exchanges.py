@@ -100,7 +100,7 @@ class Allreduce(Exchange):
 
     def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
         own, results = buffers
-        line.Allreduce(own, results, _operation(self.op))
+        line.Allreduce(_sent(own), results, _operation(self.op))
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Exscan(Exchange):
 
     def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
         own, results = buffers
-        line.Exscan(own, results, _operation(self.op))
+        line.Exscan(_sent(own), results, _operation(self.op))
 
 
 @dataclass(frozen=True)
@@ -204,6 +204,13 @@ def _as_bytes(array: Array) -> Array:
     if not array.flags.c_contiguous:
         raise ValueError("a buffer that MPI sends or fills is in one piece: copy this one, or send it by Alltoallw")
     return array.reshape(-1).view(np.uint8)
+
+
+def _sent(own: Any) -> Any:
+    """What a rank sends. Where that lies in the buffer that receives, MPI has a name of its own for it."""
+    from py_backends.ranks.interface import MPI
+
+    return MPI.IN_PLACE if isinstance(own, str) else own
 
 
 def _operation(name: str) -> MPI.Op:

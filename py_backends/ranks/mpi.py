@@ -18,7 +18,8 @@ from py_backends.ranks.exchanges import PROC_NULL, Subarray
 __all__ = ["IN_PLACE", "PROC_NULL", "SUM", "Communicator", "Create_subarray", "Grid", "Subarray", "check_grid"]
 
 IN_PLACE = "IN_PLACE"
-"""For `Allgatherv`, in place of the block that is sent: it lies in its place in the buffer that receives."""
+"""For `Allgatherv`, in place of the block that is sent: it lies in its place in the buffer that receives. For
+`Allreduce` and `Exscan`, in place of what is sent: it lies in the buffer that receives, which the results overwrite."""
 SUM = "SUM"
 """The operation that adds."""
 
@@ -71,11 +72,12 @@ class Communicator(ABC):
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: str = SUM) -> None:  # noqa: N802
         """Combine the elements of all ranks one by one, and leave the results with every rank.
 
-        sendbuf, recvbuf: arrays of one shape, of a number format that MPI adds, which bfloat16 and float16 are not.
+        sendbuf, recvbuf: arrays of one shape, of a number format that MPI adds, which bfloat16 and float16 are not. Or
+            `IN_PLACE`, and an array.
         op: `SUM`. Raises ValueError for another.
         """
         _check(op)
-        self.carry_out(exchanges.Allreduce(self.size, sendbuf.nbytes, op), sendbuf, recvbuf)
+        self.carry_out(exchanges.Allreduce(self.size, recvbuf.nbytes, op), sendbuf, recvbuf)
 
     def Alltoallw(self, sendbuf: tuple[Any, Sequence[Subarray]], recvbuf: tuple[Any, Sequence[Subarray]]) -> None:  # noqa: N802
         """Send each rank a part of an array, and put what comes from each into a part of another one.
@@ -93,7 +95,7 @@ class Communicator(ABC):
         Else as `Allreduce`.
         """
         _check(op)
-        self.carry_out(exchanges.Exscan(self.size, sendbuf.nbytes, op), sendbuf, recvbuf)
+        self.carry_out(exchanges.Exscan(self.size, recvbuf.nbytes, op), sendbuf, recvbuf)
 
     def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: str = SUM) -> None:  # noqa: N802
         """Combine the elements of all ranks one by one, and leave each rank its share of the results.

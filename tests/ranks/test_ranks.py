@@ -32,7 +32,7 @@ from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
 from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder
 from py_backends.ranks.layout import Distributed
-from py_backends.ranks.mpi import PROC_NULL, Communicator, Create_subarray, check_grid
+from py_backends.ranks.mpi import IN_PLACE, PROC_NULL, Communicator, Create_subarray, check_grid
 from py_backends.ranks.outline import record
 
 pytestmark = [pytest.mark.mpi, pytest.mark.stamped]
@@ -164,6 +164,13 @@ class TestExchanges:
         for dims in (2, 1), (2, 3):
             with pytest.raises(ValueError, match="has not 4 places"):
                 check_grid(dims, 4)
+
+    def test_what_is_sent_in_place_is_as_long_as_what_comes(self) -> None:
+        """It was asked of the word `IN_PLACE`, which has no length."""
+        ranks, sums = Recorded(0, 4), np.zeros(5)
+        ranks.Allreduce(IN_PLACE, sums)
+        ranks.Exscan(IN_PLACE, sums)
+        assert ranks.exchanges == [exchanges.Allreduce(4, 40), exchanges.Exscan(4, 40)]
 
     def test_of_parts_for_all_the_own_one_stays(self) -> None:
         """From 4 rows of 6 to 3 columns of 8, on two ranks. Only the columns are not in one piece."""
