@@ -42,6 +42,13 @@ class Array:
         self.memory, self.shape, self.dtype, self.ndim = memory, memory.shape, memory.dtype, memory.ndim
 
 
+class Constant:
+    """Annotates a parameter that the compiler knows, as in `size: Constant[int]`. Here all are as good as known."""
+
+    def __class_getitem__(cls, _: type) -> type[Constant]:
+        return cls
+
+
 class _Block:
     """The one that runs."""
 
