@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from py_backends import folders, registry
-from py_backends.commands.judge import call, proposal, room, wrappers
+from py_backends.commands.judge import call, proposal, room, wrappers, wrappers_in_python
 from py_backends.commands.judge.call import Call
 from py_backends.commands.judge.host_code import without_quotes
 from py_backends.contract import KernelText, Problem
@@ -167,7 +167,7 @@ def _wrapped(given: Given, called: Call, text: str, problem: Problem, folder: Pa
     """The wrapper's code, by the language. What it includes or imports is copied beside it."""
     if given.suffix == ".py":
         _bring(given, folder / f"{THEIR_MODULE}.py")
-        return wrappers.in_python(called, THEIR_MODULE, problem, given.backend)
+        return wrappers_in_python.in_python(called, THEIR_MODULE, text, problem, given.backend)
     if given.suffix == ".cpp":
         _bring(given, folder / named_here(given.file))
         return wrappers.in_cpp(called, named_here(given.file), problem)

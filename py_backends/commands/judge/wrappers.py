@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from py_backends import registry
 from py_backends.commands.judge.call import Call, declared, names, outside_comments
 from py_backends.commands.judge.host_code import of_device
 from py_backends.contract import Problem, WorkItems
@@ -22,7 +20,6 @@ _OF_NO_FORMAT = re.compile(
     r"\b(?:_*half2?|_*nv_bfloat162?|_Float16|__fp16|__bf16|b?float16_t|bfloat16_t|\w*[cC]omplex\w*)\b"
 )
 _ORDER = re.compile(r"^[ \t]*(?://|#)[ \t]*Order: (any.*)$", re.MULTILINE)
-_SUFFIX_OF_NUMBER = re.compile(r"(?<=\d|\.)[fFuUlL]$")
 
 
 def formats(call: Call, text: str, problem: Problem) -> list[str]:
@@ -59,7 +56,7 @@ def head(call: Call, file: str, text: str, takes: Sequence[str], problem: Proble
     """The head comment of such a source. That it adds up in any order is said in the file, as `Order: any`."""
     launched = [f"Work items: {call.work_items}"] if call.work_items else []
     if call.work_items:
-        cleared = [f"Work items of clear_{name}: {_elements(problem, name)}, in groups of 256" for name in call.cleared]
+        cleared = [f"Work items of clear_{name}: {elements(problem, name)}, in groups of 256" for name in call.cleared]
         launched = [*cleared, *launched]
     said = [f"{problem.name}: calls {call.function} of {file}.", "---", *launched, f"Formats: {', '.join(takes)}"]
     said += [f"Order: {found[1]}"] if (found := _ORDER.search(text)) else []
@@ -77,7 +74,7 @@ def in_cpp(call: Call, file: str, problem: Problem) -> str:
         f'#include <cstdint>\n{before}#include "{file}"\n{after}\ntemplate <typename T>\n'
         f"static void {problem.name}({', '.join((*arrays, *scalars))}) {{\n"
         + "".join(
-            f"  for (std::int64_t at = 0; at < {_elements(problem, name)}; ++at) {name}[at] = 0;\n"
+            f"  for (std::int64_t at = 0; at < {elements(problem, name)}; ++at) {name}[at] = 0;\n"
             for name in call.cleared
         )
         + f"  {_called(call, problem)}\n}}\n"
@@ -108,15 +105,15 @@ def _kernels(call: Call, problem: Problem, kernel: str, parameters: Sequence[str
     kernel: how the definition of one begins.
     at: the place of a work item in one dimension.
     """
-    empty = "".join(f"if ({size} == 0) return;\n  " for size in _sizes_of_nothing(call, problem))
-    bodies = {f"clear_{name}": f"if ({at} < {_elements(problem, name)}) {name}[{at}] = 0;" for name in call.cleared} | {
+    empty = "".join(f"if ({size} == 0) return;\n  " for size in sizes_of_nothing(call, problem))
+    bodies = {f"clear_{name}": f"if ({at} < {elements(problem, name)}) {name}[{at}] = 0;" for name in call.cleared} | {
         problem.name: f"{empty}{_called(call, problem)}"
     }
     given = ", ".join(parameters)
     return "".join(f"{kernel} {name}({given}) {{\n  {body}\n}}\n" for name, body in bodies.items())
 
 
-def _sizes_of_nothing(call: Call, problem: Problem) -> list[str]:
+def sizes_of_nothing(call: Call, problem: Problem) -> list[str]:
     """The sizes that make the grid empty, and all outputs too, where they are 0.
 
     No host code launches an empty grid, which is an error. Here a launch has one group at least, as our own sources
@@ -150,44 +147,6 @@ def _under_another_name(text: str, call: Call, problem: Problem) -> str:
     return outside_comments(text, partial(re.sub, rf"\b{problem.name}\b", f"judged_{problem.name}"))
 
 
-def in_python(call: Call, module: str, problem: Problem, backend: str) -> str:
-    """A function that calls one of a module beside it, under the decorators of the model's own sources."""
-    imports, decorators, returns = _as_the_model_writes(problem, backend)
-    function = call.name
-    lines = [f"from types import FunctionType\n\nfrom .{module} import {function} as theirs\n", *imports]
-    lines += [f"if isinstance(theirs, FunctionType):\n    theirs = {each}(theirs)" for each in reversed(decorators)]
-    lines += [*(f"@{each}" for each in decorators), f"def {problem.name}({', '.join(names(problem))}):"]
-    lines += [f"    {name}[...] = 0" for name in call.cleared]
-    called = f"theirs({', '.join(_SUFFIX_OF_NUMBER.sub('', each) for each in call.arguments)})"
-    if returns:
-        lines.append(f"    return {called}")
-    else:
-        lines.append(f"    {call.result}[...] = {called}" if call.result else f"    {called}")
-    return "\n".join([*lines, ""])
-
-
-def _as_the_model_writes(problem: Problem, backend: str) -> tuple[list[str], list[str], bool]:
-    """What a model's simplest source imports, its decorators, and whether it returns its result."""
-    for kernel in (problem.name, *registry.kernel_names()):
-        text = registry.kernel_texts(kernel, backend).get("lecture")
-        if text is None:
-            continue
-        tree = ast.parse(text.text)
-        own = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == kernel]
-        taken = len(names(registry.problem(kernel)))
-        if own and len(own[0].args.args) == taken:
-            imports = [ast.unparse(each) for each in tree.body if _is_of_library(each)]
-            returns = any(isinstance(each, ast.Return) and each.value for each in ast.walk(own[0]))
-            return imports, [ast.unparse(each) for each in own[0].decorator_list], returns
-    raise WrongRequest(f"{backend} takes sources in this project's form alone: docs/write-a-kernel.md")
-
-
-def _is_of_library(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return not (node.module or "").startswith("py_backends")
-    return isinstance(node, ast.Import)
-
-
 def _pointers(problem: Problem, space: str) -> list[str]:
     """The arrays as parameters. Nothing is constant: their function may lack the word."""
     dtype = np.dtype(next(each for each in _IN_C if each in problem.dtypes))
@@ -195,13 +154,18 @@ def _pointers(problem: Problem, space: str) -> list[str]:
     return [f"{space}{kind}* {name}" for kind, name in zip(types, names(problem), strict=False)]
 
 
-def _elements(problem: Problem, array: str) -> str:
+def elements(problem: Problem, array: str) -> str:
     """How many elements an array has, as a product of sizes. Raises WrongRequest where it is none."""
+    return " * ".join(sides(problem, array)) or "1"
+
+
+def sides(problem: Problem, array: str) -> list[str]:
+    """How long an array is along each dimension: sizes and numbers. Raises WrongRequest where these do not say it."""
     places = problem.size_of_each_dimension()
     if places is None:
         raise WrongRequest(f"{array} of {problem.name} cannot begin as zeros: its length is no product of sizes")
     own = places[names(problem).index(array)]
-    return " * ".join(problem.dimensions[at] if at >= 0 else str(-at) for at in own) or "1"
+    return [problem.dimensions[at] if at >= 0 else str(-at) for at in own]
 
 
 def _scalars(problem: Problem) -> tuple[str, ...]:
@@ -213,6 +177,6 @@ def _called(call: Call, problem: Problem) -> str:
     called = f"{renamed}({', '.join(call.arguments)});"
     if call.result is None:
         return called
-    if call.work_items or _elements(problem, call.result) != "1":
+    if call.work_items or elements(problem, call.result) != "1":
         raise WrongRequest(f"{call.function} has to write to {call.result}, which it gets as a parameter")
     return f"{call.result}[0] = {called}"
