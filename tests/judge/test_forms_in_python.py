@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judged import refused
 from written_files import made
 
 from py_backends import registry
 from py_backends.commands.judge import call, wrappers_in_python
+from py_backends.commands.judge.tuned import LeftOut
 
 LAUNCH = "grid ceil(n / 16) x ceil(m / 16), block 16 x 16"
 
@@ -68,6 +70,58 @@ def test_a_list_or_a_number_may_be_returned(function: Callable[..., Any]) -> Non
     assert c == [11]
 
 
+def test_lists_are_as_long_as_the_case(function: Callable[..., Any]) -> None:
+    """Behind them lie guard zones. What was written is seen, to inputs too."""
+    text = "def f(a, b, c):\n    for i, (x, y) in enumerate(zip(a, b)): c[i] = x + y\n    a[0] = 9\n"
+    a, b, c = [1, 2, 100], [3, 4, 100], [0, 0, 100]
+    function("vecadd", "f(a, b, c)", text)(a, b, c, 2)
+    assert (a, b, c) == ([9, 2, 100], [3, 4, 100], [4, 6, 100])
+
+
 def test_an_array_that_never_changes_begins_as_zeros() -> None:
     text = wrapped("matmul", "jax", "c = gemm(a, b, beta=0.0, c)")
     assert "    c = zeros_in_place_of(c)\n    return theirs(a, b, 0.0, c)\n" in text
+
+
+def test_arrays_of_a_launch_are_as_long_as_the_case_and_have_rows_where_these_are_used() -> None:
+    """Numba's own example has `C[i, j]`, and others ask for `z.size`."""
+    said = f"f(a, b, c), {LAUNCH}"
+    rows = "def f(A, B, C):\n    m, k = A.shape\n    C[0, 0] = A.shape[1]\n    B[0, 0]\n"
+    assert "theirs(a[:m * k], b[:k * n], c[:m * n])" in wrapped("matmul", "numba_cuda", said, "def f(A, B, C): A[0]\n")
+    in_rows = "a[:m * k].reshape((m, k)), b[:k * n].reshape((k, n)), c[:m * n].reshape((m, n))"
+    assert f"theirs({in_rows})" in wrapped("matmul", "numba_cuda", said, rows)
+
+
+TUNED = """import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 256}, num_warps=4)], key=["n"])
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def add(x, y, z, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    pass
+"""
+WITHOUT_RULES = re.sub(r"@triton.heuristics.*\n|, EVEN: tl.constexpr", "", TUNED)
+
+
+def test_a_tuner_gives_the_constants_that_a_call_leaves_out() -> None:
+    said = "add(a, b, c, n), grid ceil(n / 256), block 1"
+    text = wrapped("vecadd", "triton", said, WITHOUT_RULES)
+    assert "theirs(a, b, c, n, BLOCK=tuned_BLOCK)" in text
+    assert text.index("tuned_BLOCK = first_of(theirs") < text.index("theirs = beneath(theirs)")
+    parsed = call.parse(said, registry.problem("vecadd"))
+    assert LeftOut.of(WITHOUT_RULES, parsed).names == ("BLOCK",)
+    assert LeftOut.of(TUNED, parsed).computed == ("EVEN",)
+
+
+def test_a_kernel_that_gets_all_its_constants_is_called_beneath_its_tuner() -> None:
+    text = wrapped("vecadd", "triton", "add(a, b, c, n, 256, false), grid ceil(n / 256), block 1", TUNED)
+    assert "theirs = beneath(theirs)" in text
+    assert "theirs(a, b, c, n, 256, False)" in text
+
+
+def test_constants_that_a_launch_computes_are_asked_for(tmp_path: Path) -> None:
+    """A wrapper compiles before it knows the sizes."""
+    text = f"# py-backends: add(a, b, c, n), grid ceil(n / 256), block 1\n{TUNED}"
+    file = made(tmp_path, {"x.py": text}) / "x.py"
+    assert "give EVEN in the call" in refused("vecadd", file, "--backend", "triton")

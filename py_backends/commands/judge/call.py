@@ -237,13 +237,16 @@ def without_launch(said: str) -> str:
     return OF_CUDA.sub("", said)
 
 
-def misfit(call: Call, text: str, mark: str) -> str | None:
-    """How many parameters a call gives and its function takes, where these differ; None where they may fit."""
+def misfit(call: Call, text: str, mark: str, left_out: int = 0) -> str | None:
+    """How many parameters a call gives and its function takes, where these differ; None where they may fit.
+
+    left_out: how many others the function gets otherwise.
+    """
     takes = [found for each in declared(text, call.own_name, mark) if (found := _taken(each, mark)) is not None]
     given = len(call.arguments)
     if not takes or len(takes) < len(list(declared(text, call.own_name, mark))):
         return None
-    if any(least <= given <= most for least, most in takes):
+    if any(least <= given + left_out <= most for least, most in takes):
         return None
     return (
         f"the call gives {given} parameters, and {call.own_name} takes {listed([str(most) for _, most in takes], 'or')}"

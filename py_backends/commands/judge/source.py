@@ -14,6 +14,7 @@ from py_backends import folders, registry
 from py_backends.commands.judge import call, proposal, room, wrappers, wrappers_in_python
 from py_backends.commands.judge.call import Call
 from py_backends.commands.judge.host_code import without_quotes
+from py_backends.commands.judge.tuned import LeftOut
 from py_backends.contract import KernelText, Problem
 from py_backends.errors import WrongRequest
 from py_backends.source_head import declarations, files_of
@@ -227,7 +228,11 @@ def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
     if not re.search(rf"\b{found.own_name}\b" + ("" if given.suffix == ".py" else r"\s*\("), everything):
         raise WrongRequest(f"{given.file} has no function {found.name}")
     lacking = None if given.suffix == ".py" else call.undeduced(found, everything)
-    if wrong := call.misfit(found, everything, mark) or lacking:
+    left_out = LeftOut() if given.suffix != ".py" else LeftOut.of(text, found)
+    if left_out.computed:
+        to_do = f"which a wrapper does not know: give {listed(left_out.computed)} in the call"
+        raise WrongRequest(f"{given.file}: heuristics compute constants from the arguments of a launch, {to_do}")
+    if wrong := call.misfit(found, everything, mark, left_out=len(left_out.names)) or lacking:
         raise WrongRequest(f"{given.file}: {wrong}")
     if bare != said and found.work_items:
         raise WrongRequest(f"{given.file} has a launch twice: write  {mark} py-backends: {bare}")

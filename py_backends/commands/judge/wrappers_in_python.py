@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,8 @@ from typing import NamedTuple
 from py_backends import registry
 from py_backends.commands.judge import models
 from py_backends.commands.judge.call import Call, names
-from py_backends.commands.judge.wrappers import elements, sizes_of_nothing
+from py_backends.commands.judge.tuned import LeftOut
+from py_backends.commands.judge.wrappers import elements, sides, sizes_of_nothing
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 
@@ -35,22 +37,21 @@ class _Form(NamedTuple):
 
 
 class _Wrapper:
-    """What is written for one call of one function.
-
-    own: the names that `models` has for the model.
-    """
+    """What is written for one call of one function."""
 
     def __init__(self, call: Call, text: str, problem: Problem, backend: str) -> None:
         self._call, self._problem, self._backend, self._names = call, problem, backend, names(problem)
         self._form = _as_the_model_writes(problem, backend)
-        self._own = _names_of_model(backend)
+        self._left_out = LeftOut.of(text, call)
+        self._theirs = _function(text, call.own_name)
+        self._own = _names_of_model(backend)  # those that its wrappers may use
 
     def written(self, module: str) -> str:
         """All of it."""
         decorators = reversed(self._form.decorators)
         imports = [f"from types import FunctionType\n\nfrom .{module} import {self._call.name} as theirs"]
         imports += self._form.imports
-        lines = [""]
+        lines = [*self._tuned(), ""]
         lines += [f"if isinstance(theirs, FunctionType):\n    theirs = {each}(theirs)" for each in decorators]
         if self._call.work_items:
             for name in self._call.cleared:
@@ -59,6 +60,13 @@ class _Wrapper:
         if used := [name for name in self._own if re.search(rf"\b{name}\(", "\n".join(lines))]:
             imports.append(f"from {models.__name__}.{self._backend} import {', '.join(used)}")
         return "\n".join([*imports, *lines, ""])
+
+    def _tuned(self) -> Iterator[str]:
+        """The constants that a tuner would give a kernel, and the kernel beneath it."""
+        if self._left_out.tuned:
+            yield from (f"tuned_{name} = first_of(theirs, {name!r})" for name in self._left_out.names)
+            yield "OPTIONS = options_of(theirs)" if self._left_out.has_options else ""
+            yield "theirs = beneath(theirs)"
 
     def _function(self, name: str, body: list[str]) -> list[str]:
         head = f"def {name}({', '.join(self._names)}):"
@@ -70,10 +78,14 @@ class _Wrapper:
         return f"clear({name}, {elements(self._problem, name)})"
 
     def _body(self) -> list[str]:
-        """A call, within all that it needs: elements to compute."""
+        """A call, within all that it needs: elements to compute, and arrays as long as the case."""
         lines = self._cleared() if not self._call.work_items else []
         lines.append(self._called())
         within = [f"if {size} > 0:" for size in sizes_of_nothing(self._call, self._problem)]
+        if "exactly" in self._own and self._problem.size_of_each_dimension() is not None:
+            arrays = ", ".join(self._arrays)
+            counts = ", ".join(elements(self._problem, name) for name in self._arrays)
+            within.append(f"with exactly([{arrays}], [{counts}]) as [{arrays}]:")
         return [f"{'    ' * at}{line}" for at, line in enumerate(within)] + [
             f"{'    ' * len(within)}{line}" for line in lines
         ]
@@ -90,7 +102,8 @@ class _Wrapper:
 
     def _called(self) -> str:
         call = self._call
-        given = [self._given(each) for each in call.arguments]
+        given = [self._given(at, each) for at, each in enumerate(call.arguments)]
+        given += [f"{name}=tuned_{name}" for name in self._left_out.names]
         called = f"theirs({', '.join(given)})"
         if self._form.returns:
             return f"return {called}"
@@ -98,12 +111,17 @@ class _Wrapper:
             return called
         return f"assign({call.result}, {called})" if "assign" in self._own else f"{call.result}[...] = {called}"
 
-    def _given(self, argument: str) -> str:
-        """What stands in the place of a parameter."""
+    def _given(self, at: int, argument: str) -> str:
+        """What stands in the place of a parameter: an array as long as the case where slices are arrays."""
         if argument not in self._arrays:
             bare = _SUFFIX_OF_NUMBER.sub("", argument)
             return bare.capitalize() if bare.lower() in ("true", "false") else bare
-        return argument
+        if "SLICES" not in self._own or self._problem.size_of_each_dimension() is None:
+            return argument
+        flat, own = f"{argument}[:{elements(self._problem, argument)}]", sides(self._problem, argument)
+        if len(own) > 1 and self._theirs and _dimensions(self._theirs, at) == len(own):
+            return f"{flat}.reshape(({', '.join(own)}))"
+        return flat
 
 
 def _as_the_model_writes(problem: Problem, backend: str) -> _Form:
@@ -139,3 +157,33 @@ def _names_of_model(backend: str) -> list[str]:
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             found.append(node.targets[0].id)
     return [name for name in found if not name.startswith("_")]
+
+
+def _function(text: str, name: str) -> ast.FunctionDef | None:
+    """A function of a source; None where that has it from elsewhere, or is wrong, which preparing it tells."""
+    try:
+        every = ast.walk(ast.parse(text))
+    except SyntaxError:
+        return None
+    return next((each for each in every if isinstance(each, ast.FunctionDef) and each.name == name), None)
+
+
+def _dimensions(function: ast.FunctionDef, at: int) -> int:
+    """In how many dimensions a function uses the array that is its parameter at a place: `a[i, j]`, `a.shape[1]`."""
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    if at >= len(parameters):
+        return 1
+    name, found = parameters[at].arg, 1
+    for node in ast.walk(function):
+        match node:
+            case ast.Subscript(value=ast.Name(id=own), slice=ast.Tuple(elts=index)) if own == name:
+                found = max(found, len(index))
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id=own), attr="shape"), slice=ast.Constant(value=int(place))
+            ) if own == name:
+                found = max(found, place + 1)
+            case ast.Assign(
+                targets=[ast.Tuple(elts=sides)], value=ast.Attribute(value=ast.Name(id=own), attr="shape")
+            ) if own == name:
+                found = max(found, len(sides))
+    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from numba import cuda
 
+SLICES = True
+
 
 @cuda.jit
 def clear(array, elements):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201  # Numba finds the types
