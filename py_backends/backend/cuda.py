@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     import dpctl
 
 _EMULATED = "emulated"
-_EXCHANGES_IN_WARPS = "__shfl"
-"""How the names of CUDA's functions begin by which the threads of a warp read one another's registers."""
+PRELUDE = "_cuda_on_sycl.hpp", "_cuda_functions_on_sycl.hpp"
+"""What the emulation puts before a source."""
+_OF_WARPS = re.compile(r"\b__(?:shfl|syncwarp|ballot|any_sync|all_sync)")
+"""How the names of CUDA's functions begin by which the threads of a warp exchange numbers and wait for one another."""
 
 
 class Backend(contract.Backend):
@@ -86,9 +88,9 @@ class Emulation(_sycl.Device):
     """A CPU in place of a GPU, with a work item for each thread and a work group for each block."""
 
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
-        prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
-        # Beside shuffles only tensor cores need warps. Few GPUs have those for float64, and their emulation is slow.
-        macros = ["WARPS"] if dtype.itemsize < 4 or _EXCHANGES_IN_WARPS in with_includes(text) else []
+        prelude = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in PRELUDE)
+        # Beside those only tensor cores need warps. Few GPUs have those for float64, and their emulation is slow.
+        macros = ["WARPS"] if dtype.itemsize < 4 or _OF_WARPS.search(with_includes(text)) else []
         return list(map(_of_grid, self.compiled(text.path, dtype, names, prelude, macros)))
 
 

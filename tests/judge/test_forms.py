@@ -11,6 +11,7 @@ from test_judge import BRIEFLY, SGEMM
 from written_files import made
 
 from py_backends import registry
+from py_backends.backend import cuda
 from py_backends.commands.judge import call, wrappers
 from py_backends.commands.judge.host_code import of_device
 from py_backends.commands.judge.source import Given, is_in_our_form
@@ -171,6 +172,24 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
 """
     answer = judge(tmp_path, "x.cu", text, "--shape", "vecadd=1000", kernel="vecadd")
     assert (answer.code, answer.judgement["right"]) == (0, True), answer.run
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sqrtf", "rsqrtf", "expf", "__expf", "make_float3", "make_int4", "dim3", "__syncwarp", "warpSize", "__shfl_sync"],
+)
+def test_what_people_use_of_cuda_is_in_its_emulation(name: str) -> None:
+    """A source with one of these could not be checked. The gallery runs them, which takes longer."""
+    folder = Path(cuda.__file__).parent
+    bare = "".join((folder / each).read_text() for each in cuda.PRELUDE)
+    of_both = {"expf": "exp", "make_float3": "float3", "make_int4": "int4"}
+    assert re.search(rf"\b{of_both.get(name, name)}\b", bare)
+
+
+def test_what_nvcc_takes_from_headers_of_the_host_stands_before_a_kernel() -> None:
+    """The compiler of kernels alone knows no INFINITY, on a GPU as well."""
+    said = call.parse("f(a, b, c, n), grid ceil(n / 256), block 256", registry.problem("vecadd"))
+    assert "#define INFINITY " in wrappers.in_cuda(said, "x.cu", "", registry.problem("vecadd")).partition("#line")[0]
 
 
 KERNEL = "__global__ void k(float* a) { a[threadIdx.x] = 1; }\n"

@@ -19,6 +19,21 @@ _IN_C = ("float32", "float64")
 _OF_NO_FORMAT = re.compile(
     r"\b(?:_*half2?|_*nv_bfloat162?|_Float16|__fp16|__bf16|b?float16_t|bfloat16_t|\w*[cC]omplex\w*)\b"
 )
+_LIMITS = {
+    "INFINITY": "(__int_as_float(0x7f800000))",
+    "NAN": "(__int_as_float(0x7fffffff))",
+    "FLT_MAX": "3.402823466e+38F",
+    "FLT_MIN": "1.175494351e-38F",
+    "FLT_EPSILON": "1.192092896e-07F",
+    "DBL_MAX": "1.7976931348623158e+308",
+    "DBL_EPSILON": "2.2204460492503131e-16",
+    "INT_MAX": "2147483647",
+    "INT_MIN": "(-2147483647 - 1)",
+}
+_OF_HEADERS = "typedef unsigned int uint;\n" + "".join(
+    f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in _LIMITS.items()
+)
+"""What `nvcc` knows by headers of the host, and the compiler of kernels alone does not."""
 _ORDER = re.compile(r"^[ \t]*(?://|#)[ \t]*Order: (any.*)$", re.MULTILINE)
 
 
@@ -91,7 +106,7 @@ def in_cuda(call: Call, file: str, text: str, problem: Problem) -> str:
     kernel, at = "template <typename T>\n__global__ void", "(long long)blockIdx.x * blockDim.x + threadIdx.x"
     ours = _kernels(call, problem, kernel, [*arrays, *scalars], at)
     theirs = _under_another_name(of_device(text), call, problem)
-    return f"typedef unsigned int uint;\n{begin(file)}{theirs}\n\n{ours}"
+    return f"{_OF_HEADERS}{begin(file)}{theirs}\n\n{ours}"
 
 
 def begin(file: str) -> str:
