@@ -12,7 +12,7 @@ from written_files import made
 
 from py_backends import registry
 from py_backends.backend import cuda
-from py_backends.commands.judge import call, wrappers
+from py_backends.commands.judge import call, casts, wrappers
 from py_backends.commands.judge.host_code import of_device
 from py_backends.commands.judge.source import Given, is_in_our_form
 from py_backends.errors import WrongRequest
@@ -142,6 +142,40 @@ def test_an_array_begins_as_zeros_or_as_nothing_that_can_be_said(said: str) -> N
 
 def test_zeros_may_be_written_as_any_number_is() -> None:
     assert call.parse("f(a, b, c=0.0f)", MATMUL).cleared == ("c",)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameters", "said", "called"),
+    [
+        ("nbody", "const float3* p, float* w, float3* at, float3* f, int m, int n", "position, mass, at, c, m, n",
+         "(float3*)position, mass, (float3*)at, (float3*)c, m, n"),
+        ("nbody", "int m, const double (*p)[3], double* w, double (*at)[3], double (*f)[3]", "m, position, mass, at, c",
+         "m, (const double (*)[3])position, mass, (double (*)[3])at, (double (*)[3])c"),
+        ("dot", "const float* x, const float* y, int n, float& sum", "a, b, n, c", "a, b, n, *c"),
+        ("dot", "const T* x, const T *y, T &sum, const int& n", "a, b, c, n", "a, b, *c, n"),
+        ("dot", "float* x, float* y, float* __restrict__ sum", "a, b, c", "a, b, c"),
+    ],
+)  # fmt: skip
+def test_arrays_have_the_types_that_a_function_takes(kernel: str, parameters: str, said: str, called: str) -> None:
+    """A pointer to elements was handed on, which does not compile. It counted as wrong."""
+    problem, text = registry.problem(kernel), f"void f({parameters}) {{\n"
+    found = casts.with_casts(call.parse(f"f({said})", problem), text, problem, of_cpp=False)
+    assert ", ".join(found.arguments) == called
+
+
+def test_vectors_that_no_address_of_an_element_fits_are_refused(tmp_path: Path) -> None:
+    """An array may begin at any element. Vectors of four need addresses that are multiples of 16 bytes."""
+    text = """// py-backends: add4(a, b, c, n), grid ceil(n / 256), block 64
+__global__ void add4(const float4* a, const float4* b, float4* c, int n) {}
+"""
+    assert "add4 takes float4*, and arrays begin at any element" in refused(
+        "vecadd", made(tmp_path, {"x.cu": text}) / "x.cu"
+    )
+    problem = registry.problem("vecadd")
+    with pytest.raises(WrongRequest, match="takes __m128"):
+        casts.with_casts(
+            call.parse("f(a, b, c)", problem), "void f(__m128* a, __m128* b, __m128* c) {", problem, of_cpp=True
+        )
 
 
 def guards(kernel: str, said: str) -> list[str]:

@@ -35,6 +35,8 @@ _HIDDEN = re.compile(rf"//[^\n]*|/\*.*?\*/|{_STRINGS}", re.DOTALL)
 """Comments, and what stands between quotation marks."""
 _HIDDEN_IN_PYTHON = re.compile(rf"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|{_STRINGS}", re.DOTALL)
 """The same in Python, where // divides."""
+_PARAMETERS = r"(?:[^()]|\(\s*[*&]\s*\w*\s*\)\s*\[)*"
+"""What stands between the parentheses of a function, with pointers to rows: `double (*position)[3]`."""
 OF_PYTHON = "#"
 """How its comments begin."""
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
@@ -204,7 +206,8 @@ def name_of(parameter: str) -> str:
 
 def declared(text: str, function: str, mark: str = "//") -> Iterator[list[str]]:
     """The declared parameters of a function, wherever a source has it. `mark`: of comments, as `mark_of` has it."""
-    form = rf"(?:\bdef|[\w>*&)])\s+[*&]?{re.escape(function)}\s*\(([^()]*)\)\s*(?:noexcept\s*)?[:{{\->]"
+    name = re.escape(function)
+    form = rf"(?:\bdef|[\w>*&)])\s+[*&]?{name}\s*\(({_PARAMETERS})\)\s*(?:noexcept\s*)?[:{{\->]"
     for found in re.finditer(form, without_comments(text, mark)):
         yield found[1].split(",")
 
@@ -281,6 +284,13 @@ def template_guess(text: str, function: str) -> str:
     """The template arguments that a call of a function has to say, of which values are guesses; empty where none."""
     own = next(_templates(text, function), None)
     return f"<{', '.join(map(_template_argument, own))}>" if own else ""
+
+
+def template_parameters(text: str, function: str) -> list[str]:
+    """The names of the parameters of a template; empty where a function is none."""
+    form = rf"\btemplate\s*<([^;{{}}()]*?)>(?=\s*\w)[^;{{}}<>]*?[\w>*&)]\s+[*&]?{re.escape(function)}\s*\("
+    found = re.search(form, without_comments(text))
+    return [name_of(each) for each in found[1].split(",")] if found else []
 
 
 def _template_argument(parameter: str) -> str:

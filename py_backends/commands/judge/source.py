@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from py_backends import folders, registry
-from py_backends.commands.judge import call, proposal, room, wrappers, wrappers_in_python
+from py_backends.commands.judge import call, casts, proposal, room, wrappers, wrappers_in_python
 from py_backends.commands.judge.call import Call
 from py_backends.commands.judge.host_code import without_quotes
 from py_backends.commands.judge.tuned import LeftOut
@@ -144,6 +144,8 @@ def _write(given: Given, folder: Path) -> bool:
     takes = wrappers.formats(called, everything, problem)
     mark = call.mark_of(given.file)
     head = wrappers.head(called, given.file.name, text, takes, problem, mark)
+    if given.suffix != ".py":
+        called = casts.with_casts(called, everything, problem, of_cpp=given.suffix == ".cpp")
     wrapper = head + _wrapped(given, called, text, problem, folder)
     source.write_text(wrapper, encoding="utf-8")
     return False
