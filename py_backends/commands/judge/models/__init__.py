@@ -2,13 +2,11 @@
 
 Wrappers import its names in a worker. Whoever writes a wrapper only reads which there are: a model may not be here.
 
-| name | what it does |
-| --- | --- |
-| `clear(array, elements)` | within a launch, zeros to the elements of this work item, or to 256 |
-| `zeros_in_place_of(array)` | without a launch, the array with zeros: the same one, or another where none changes |
-| `assign(array, result)` | what a function returned, to an array without NumPy's assignment |
-| `exactly(arrays, counts)` | a context with arrays as long as the case |
-| `SLICES` | that arrays of a launch are flat, and slices of them are arrays |
-| `beneath(kernel)` | the kernel without what tunes it |
-| `first_of(kernel, name)`, `options_of(kernel)` | what that gives first: a constant, and what it tells the compiler |
+`clear(array, elements)` writes, within a launch, zeros to the elements of this work item, or to 256.
+`zeros_in_place_of(array)` gives, without a launch, the array with zeros: the same one, or another where none changes.
+`assign(array, result)` puts what a function returned into an array without NumPy's assignment.
+`exactly(arrays, counts)` is a context with arrays as long as the case.
+`SLICES` says that arrays of a launch are flat, and slices of them are arrays.
+`beneath(kernel)` is the kernel without what tunes it.
+`first_of(kernel, name)` and `options_of(kernel)` are what that gives first: a constant, and what the compiler is told.
 """
