@@ -31,9 +31,9 @@ def environment(**additional: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _CHANGES_OUTPUT} | additional
 
 
-def run_command(*arguments: str | Path, cwd: Path = CLONE) -> Finished:
+def run_command(*arguments: str | Path, cwd: Path = CLONE, longest: float = LONGEST) -> Finished:
     """Run `python -m py_backends` to its end, its output in pipes."""
-    return run_python("-m", "py_backends", *arguments, cwd=cwd)
+    return run_python("-m", "py_backends", *arguments, cwd=cwd, longest=longest)
 
 
 def run_here(*arguments: str | Path) -> Finished:

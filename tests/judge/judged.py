@@ -10,6 +10,8 @@ from commands import Finished, run_command
 from conftest import after_a_change
 
 OF_JUDGE = after_a_change("py_backends/commands/judge", "py_backends/conformance")
+_LONGEST = 600
+"""Seconds. A suite of attention, whose programs Triton interprets one after another, takes two minutes."""
 
 
 class Answer(NamedTuple):
@@ -39,7 +41,7 @@ def judge(
     file, results = folder / name, folder / "results.json"
     file.write_text(text)
     quick = *(() if dtype is None else ("--dtype", dtype)), "--budget", "2", "--json", results
-    run = run_command("judge", kernel, file, *quick, *options)
+    run = run_command("judge", kernel, file, *quick, *options, longest=_LONGEST)
     report = json.loads(results.read_text()) if results.exists() else {"judgement": {}, "rows": [], "settings": {}}
     return Answer(run, report["judgement"], report["rows"], report["settings"])
 

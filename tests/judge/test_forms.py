@@ -117,6 +117,7 @@ def test_every_source_here_is_in_our_form() -> None:
         ("x.cpp", f"void matmul(float* a, float* b, float* c, int m, int n, int k){BODY}", "matmul(a, b, c"),
         ("x.py", "def matmul(m, n, k, a, b, c):\n    pass\n", "matmul(m?, n?, k?, a, b, c)"),
         ("x.cpp", "// py-backends: gemm(a, b, c, m, n, k)\nvoid sgemm_fast(float* a) {}\n", "no function gemm"),
+        ("x.cpp", "// py-backends: sgem(a, b, c, m, n, k)\nvoid sgemm(float* a) {}\n", "sgem: did you mean sgemm?"),
         ("x.cpp", "// py-backends: gemm(a, b, c, m, n, k)\n// gemm(a)\n", "no function gemm"),
         ("x.c", "", "__restrict__"),
         (

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ _OTHER_SUFFIXES = {".cuh": ".cu", ".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".cpp",
 """What files are called elsewhere, by the suffix that sources have here."""
 THEIR_MODULE = "_theirs"
 """What a file of Python is called beside its wrapper."""
+_CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\s*\()")
+"""The names of functions, where they are defined or called."""
 _SIZED_BY_LAUNCH = re.compile(r"\bextern\s[^;(){}]*__shared__|\b__shared__\s+extern\b")
 
 
@@ -228,7 +231,8 @@ def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
     bare = call.without_launch(said)
     found = call.parse(bare, problem)
     if not re.search(rf"\b{found.own_name}\b" + ("" if given.suffix == ".py" else r"\s*\("), everything):
-        raise WrongRequest(f"{given.file} has no function {found.name}")
+        near = get_close_matches(found.name, _CALLED.findall(everything), 1)
+        raise WrongRequest(f"{given.file} has no function {found.name}{f': did you mean {near[0]}?' if near else ''}")
     lacking = None if given.suffix == ".py" else call.undeduced(found, everything)
     left_out = LeftOut() if given.suffix != ".py" else LeftOut.of(text, found)
     if left_out.computed:
