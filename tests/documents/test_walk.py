@@ -35,7 +35,7 @@ PAGES = [
     *KOREAN,
 ]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
-TABLES = {name: commands.part(name, "table").print_report for name in views()}  # type: ignore[union-attr]
+TABLES = {name: commands.part(name, "table").print_report for name in ("compare", *views())}  # type: ignore[union-attr]
 PRINT = {view: show for view, show in TABLES.items() if commands.part(view, "picture")}
 """The views with a picture of their own."""
 WIDTH_OF_A_PIPE = 120
@@ -149,7 +149,7 @@ def results_of(source: str) -> tuple[str, Path]:
     """The view and the file of `py-backends VIEW ... --json FILE`, or of `VIEW of FILE`, where another wrote it."""
     if other := re.fullmatch(r"(\w+) of (\S+)", source):
         return other[1], CLONE / other[2]
-    assert command_of(source) in PRINT
+    assert command_of(source) in TABLES
     words = shlex.split(source)
     return words[1], CLONE / words[words.index("--json") + 1]
 
