@@ -37,13 +37,13 @@ CUDA_ON_SYCL_FOUR(unsigned char, uchar4, 4)
 #undef CUDA_ON_SYCL_FOUR
 
 // A function of C's that CUDA has for both formats, under its name for float and for double.
-#define CUDA_ON_SYCL_OF_ONE(name)                          \
+#define CUDA_ON_SYCL_OF_ONE(name)                         \
   inline float name##f(float x) { return sycl::name(x); } \
   inline double name(double x) { return sycl::name(x); }  \
   inline float name(float x) { return sycl::name(x); }
-#define CUDA_ON_SYCL_OF_TWO(name)                                         \
-  inline float name##f(float x, float y) { return sycl::name(x, y); }    \
-  inline double name(double x, double y) { return sycl::name(x, y); }    \
+#define CUDA_ON_SYCL_OF_TWO(name)                                     \
+  inline float name##f(float x, float y) { return sycl::name(x, y); } \
+  inline double name(double x, double y) { return sycl::name(x, y); } \
   inline float name(float x, float y) { return sycl::name(x, y); }
 CUDA_ON_SYCL_OF_ONE(fabs)
 CUDA_ON_SYCL_OF_ONE(log)
@@ -76,6 +76,8 @@ inline float rsqrtf(float x) { return sycl::rsqrt(x); }
 inline float expf(float x) { return sycl::exp(x); }
 inline float exp2f(float x) { return sycl::exp2(x); }
 inline float fma(float x, float y, float z) { return sycl::fma(x, y, z); }
+inline double pow(float x, double y) { return sycl::pow(static_cast<double>(x), y); }
+inline double pow(double x, float y) { return sycl::pow(x, static_cast<double>(y)); }
 inline double pow(double x, int y) { return sycl::pow(x, static_cast<decltype(x)>(y)); }
 inline float pow(float x, int y) { return sycl::pow(x, static_cast<decltype(x)>(y)); }
 template <typename T>
@@ -153,8 +155,8 @@ inline X __shfl_xor_sync(unsigned, X x, unsigned bits, unsigned width) {
 
 /// A bit for each work item of the warp, that says whether it holds there.
 inline unsigned __ballot_sync(unsigned mask, int holds) {
-  return mask & sycl::reduce_over_group(cuda_on_sycl::item().get_sub_group(),
-                                        holds ? 1u << cuda_on_sycl::lane() : 0u, sycl::bit_or<unsigned>());
+  return mask & sycl::reduce_over_group(cuda_on_sycl::item().get_sub_group(), holds ? 1u << cuda_on_sycl::lane() : 0u,
+                                        sycl::bit_or<unsigned>());
 }
 inline int __any_sync(unsigned mask, int holds) { return __ballot_sync(mask, holds) != 0; }
 inline int __all_sync(unsigned mask, int holds) { return __ballot_sync(mask, holds) == mask; }

@@ -5,6 +5,7 @@ Without a GPU, the unchanged kernels are compiled for SYCL, after a prelude, and
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import dpctl
 
 _EMULATED = "emulated"
+_WARP = 32
 PRELUDE = "_cuda_on_sycl.hpp", "_cuda_functions_on_sycl.hpp"
 """What the emulation puts before a source."""
 _OF_WARPS = re.compile(r"\b__(?:shfl|syncwarp|ballot|any_sync|all_sync)")
@@ -89,9 +91,17 @@ class Emulation(_sycl.Device):
 
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         prelude = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in PRELUDE)
+        exchanges = _OF_WARPS.search(with_includes(text)) is not None
+        if exchanges and any(_divides_warps(items.group) for _, items in text.stages("GPU").kernels):
+            raise BackendUnavailable(f"its emulation has no warps of several rows: make a block's width {_WARP}")
         # Beside those only tensor cores need warps. Few GPUs have those for float64, and their emulation is slow.
-        macros = ["WARPS"] if dtype.itemsize < 4 or _OF_WARPS.search(with_includes(text)) else []
+        macros = ["WARPS"] if dtype.itemsize < 4 or exchanges else []
         return list(map(_of_grid, self.compiled(text.path, dtype, names, prelude, macros)))
+
+
+def _divides_warps(group: Sequence[int]) -> bool:
+    """Whether a warp of CUDA goes on in the next row of a block, which no sub-group of SYCL does."""
+    return math.prod(group[1:]) > 1 and group[0] % _WARP != 0
 
 
 def _of_grid(start: _queues.Start) -> _queues.Start:

@@ -156,7 +156,7 @@ def verdict(report: Report) -> tuple[str, bool]:
         return f"{they} right, since the bound is {report.too_wide:.2g} {_TOO_WIDE}{end}", True
     emulated = f", {counts['emulated']} of them emulated" if counts["emulated"] else ""
     agree = f"1 row ran, and is {agreed}" if ran == 1 else f"{ran} rows ran{emulated}, and all are {agreed}"
-    others = f" Of the other {report.unreached} nobody knows: give a longer --budget." if report.unreached else ""
+    others = f" Of the other {report.unreached} nobody knows: see why they did not run." if report.unreached else ""
     return f"{agree}.{others}{end}", report.interrupted or bool(others)
 
 

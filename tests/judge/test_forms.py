@@ -155,6 +155,7 @@ def test_zeros_may_be_written_as_any_number_is() -> None:
         ("dot", "const float* x, const float* y, int n, float& sum", "a, b, n, c", "a, b, n, *c"),
         ("dot", "const T* x, const T *y, T &sum, const int& n", "a, b, c, n", "a, b, *c, n"),
         ("dot", "float* x, float* y, float* __restrict__ sum", "a, b, c", "a, b, c"),
+        ("dot", "const auto& x, const auto& y, auto& sum", "a, b, c", "a, b, c"),
     ],
 )  # fmt: skip
 def test_arrays_have_the_types_that_a_function_takes(kernel: str, parameters: str, said: str, called: str) -> None:
@@ -162,6 +163,16 @@ def test_arrays_have_the_types_that_a_function_takes(kernel: str, parameters: st
     problem, text = registry.problem(kernel), f"void f({parameters}) {{\n"
     found = casts.with_casts(call.parse(f"f({said})", problem), text, problem, of_cpp=False)
     assert ", ".join(found.arguments) == called
+
+
+def test_a_pointer_may_be_referred_to_by_any_type() -> None:
+    """As `x[i]` it is the array. What a template points at is an element."""
+    problem = registry.problem("dot")
+    head = "template <class In, class T>\n"
+    for parameters, called in (("In& x, In& y, T* c", "a, b, c"), ("In& x, const T* y, T& c", "a, b, *c")):
+        text = f"{head}void f({parameters}) {{\n"
+        found = casts.with_casts(call.parse("f(a, b, c)", problem), text, problem, of_cpp=True)
+        assert ", ".join(found.arguments) == called
 
 
 def test_vectors_that_no_address_of_an_element_fits_are_refused(tmp_path: Path) -> None:
@@ -173,6 +184,13 @@ __global__ void add4(const float4* a, const float4* b, float4* c, int n) {}
         "vecadd", made(tmp_path, {"x.cu": text}) / "x.cu"
     )
     problem = registry.problem("vecadd")
+    for parameters, before in (
+        ("__global float3* a, __global float3* b, __global float3* c", ""),
+        ("const float4* a, const float4* b, float4* c", "struct alignas(16) float4 { float x, y, z, w; };\n"),
+    ):
+        text = f"{before}void f({parameters}) {{"
+        with pytest.raises(WrongRequest, match="arrays begin at any element"):
+            casts.with_casts(call.parse("f(a, b, c)", problem), text, problem, of_cpp=bool(before))
     with pytest.raises(WrongRequest, match="takes __m128"):
         casts.with_casts(
             call.parse("f(a, b, c)", problem), "void f(__m128* a, __m128* b, __m128* c) {", problem, of_cpp=True

@@ -15,7 +15,7 @@ from written_files import made
 
 from py_backends import registry
 from py_backends.commands.judge import call, wrappers_in_python
-from py_backends.commands.judge.tuned import LeftOut
+from py_backends.commands.judge.tuners import LeftOut
 
 LAUNCH = "grid ceil(n / 16) x ceil(m / 16), block 16 x 16"
 
@@ -88,6 +88,8 @@ def test_arrays_of_a_launch_are_as_long_as_the_case_and_have_rows_where_these_ar
     said = f"f(a, b, c), {LAUNCH}"
     rows = "def f(A, B, C):\n    m, k = A.shape\n    C[0, 0] = A.shape[1]\n    B[0, 0]\n"
     assert "theirs(a[:m * k], b[:k * n], c[:m * n])" in wrapped("matmul", "numba_cuda", said, "def f(A, B, C): A[0]\n")
+    others = "def f(A, B, C):\n    C[0][0] = A.shape[-1]\n    len(B[0][0])\n"
+    assert wrapped("matmul", "numba_cuda", said, others).count("reshape") == 3
     in_rows = "a[:m * k].reshape((m, k)), b[:k * n].reshape((k, n)), c[:m * n].reshape((m, n))"
     assert f"theirs({in_rows})" in wrapped("matmul", "numba_cuda", said, rows)
 
@@ -118,6 +120,24 @@ def test_a_kernel_that_gets_all_its_constants_is_called_beneath_its_tuner() -> N
     text = wrapped("vecadd", "triton", "add(a, b, c, n, 256, false), grid ceil(n / 256), block 1", TUNED)
     assert "theirs = beneath(theirs)" in text
     assert "theirs(a, b, c, n, 256, False)" in text
+
+
+def test_constants_that_no_configuration_gives_are_asked_for(tmp_path: Path) -> None:
+    """The product of Triton's tutorial has an ACTIVATION behind the tuned sizes."""
+    text = WITHOUT_RULES.replace("constexpr)", "constexpr, ACTIVATION: tl.constexpr)")
+    said = "# py-backends: add(a, b, c, n), grid ceil(n / 256), block 1\n"
+    file = made(tmp_path, {"x.py": said + text}) / "x.py"
+    assert "no configuration of its tuner gives ACTIVATION" in refused("vecadd", file, "--backend", "triton")
+    with_default = text.replace("ACTIVATION: tl.constexpr", "ACTIVATION: tl.constexpr = 0")
+    parsed = call.parse("add(a, b, c, n)", registry.problem("vecadd"))
+    assert LeftOut.of(with_default, parsed).unknown == ()
+
+
+def test_a_tuner_that_clears_arrays_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    text = WITHOUT_RULES.replace('key=["n"]', 'key=["n"], reset_to_zero=["z"]')
+    said = "# py-backends: add(a, b, c, n), grid ceil(n / 256), block 1\n"
+    file = made(tmp_path, {"x.py": said + text}) / "x.py"
+    assert "which begin as zeros" in refused("vecadd", file, "--backend", "triton")
 
 
 def test_constants_that_a_launch_computes_are_asked_for(tmp_path: Path) -> None:

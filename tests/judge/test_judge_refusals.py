@@ -389,3 +389,17 @@ def test_lines_of_a_source_stay_where_they_are() -> None:
     assert "__device__ int f()" in found
     assert found.splitlines()[4] == "__device__ void h() {}"
     assert "main" not in found
+
+
+@pytest.mark.skipif(has_device("cuda"), reason="there is a GPU, which has all of its warps")
+def test_warps_that_the_emulation_has_not_are_no_fault_of_a_source(tmp_path: Path) -> None:
+    """CUDA's go on in the next row of a block. There each vote missed half of a warp."""
+    text = """// py-backends: add(a, b, c, n), grid ceil(n / 64) x 1, block 16 x 4
+__global__ void add(const float* a, const float* b, float* c, int n) {
+  int i = blockIdx.x * 64 + threadIdx.y * 16 + threadIdx.x;
+  bool all = __all_sync(0xffffffff, 1);
+  if (i < n) c[i] = all ? a[i] + b[i] : 0;
+}
+"""
+    file = made(tmp_path, {"x.cu": text}) / "x.cu"
+    assert "has no warps of several rows" in refused("vecadd", file, "--dtype", "float32")

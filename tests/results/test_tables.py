@@ -91,7 +91,7 @@ def test_what_makes_all_times_worse_is_said_first() -> None:
 def test_a_race_says_of_how_many_functions_it_knows_nothing() -> None:
     report = report_of(row("f()"), row("g()"))
     report.settings, report.rows[1].status = {FUNCTIONS: {}}, "skipped"
-    said = "1 row ran, and is right. Of the other 1 nobody knows: give a longer --budget."
+    said = "1 row ran, and is right. Of the other 1 nobody knows: see why they did not run."
     assert layout.verdict(report) == (said, True)
 
 

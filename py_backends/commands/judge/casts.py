@@ -17,6 +17,8 @@ _REGISTER = re.compile(r"\b__m(?:128|256|512)[di]?\b(?=[\s\w]*\*)")
 _ROWS = re.compile(r"\(\s*\*\s*\w*\s*\)")
 """The declarator of a pointer to rows, as in `double (*at)[3]`."""
 _REFERENCE = re.compile(r"^[^*\[]*[^*\[&]&\s*(?:__restrict__\s*)?\w*\s*$")
+_ALIGNED = re.compile(r"\balignas\b|\baligned\b|__align__")
+"""How C++ says that a vector needs more of an address than its elements do."""
 _SPACE = re.compile(r"\b(?:__)?(global|constant)\b")
 
 
@@ -33,17 +35,26 @@ def with_casts(call: Call, text: str, problem: Problem, *, of_cpp: bool) -> Call
         return call
     arrays = names(problem)[: len(problem.inputs) + problem.outputs]
     unknown = template_parameters(text, call.own_name)
+    pointed_at = {name for said in fitting[0] if "*" in said for name in _words(said.partition("*")[0])}
+    whole = {"auto", *(set(unknown) - pointed_at)}
+    free = of_cpp and not _ALIGNED.search(text)
     given = [
-        _cast(said.strip(), argument, call, unknown, of_cpp=of_cpp) if argument in arrays else argument
+        _cast(said.strip(), argument, call, unknown, free=free)
+        if argument in arrays and not ("&" in said and whole & _words(said))  # a pointer itself may be referred to
+        else argument
         for said, argument in zip(fitting[0], call.arguments, strict=True)
     ]
     return replace(call, arguments=tuple(given))
 
 
-def _cast(parameter: str, array: str, call: Call, unknown: Sequence[str], *, of_cpp: bool) -> str:
-    """An array as a parameter of this declaration takes it."""
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+def _cast(parameter: str, array: str, call: Call, unknown: Sequence[str], *, free: bool) -> str:
+    """An array as a parameter of this declaration takes it. `free`: whether vectors may begin at any element."""
     vector, aligned = _VECTOR.search(parameter), _REGISTER.search(parameter)
-    if vector and not of_cpp and vector[2] != "3":
+    if vector and not free and (vector[2] != "3" or _SPACE.search(parameter)):  # OpenCL's of three have room for four
         aligned = vector
     if aligned:
         to_do = "take a pointer to elements, and read them as vectors where the address allows it"
@@ -53,7 +64,7 @@ def _cast(parameter: str, array: str, call: Call, unknown: Sequence[str], *, of_
         return f"({space}{vector[0]}*){array}"
     if _ROWS.search(parameter):
         kind = _ROWS.sub("(*)", parameter)
-        if set(re.findall(r"\w+", kind)) & set(unknown):
+        if _words(kind) & set(unknown):
             raise WrongRequest(
                 f"{call.name} takes {parameter!r}: write a constant in place of the template's parameter"
             )

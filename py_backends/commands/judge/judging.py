@@ -43,7 +43,13 @@ _OF_ORDER = (
     "; threads that meet at a sum may lose some of it; a right source that adds up in any order says so in a comment, "
     "`Order: any`"
 )
+_OF_THREADS = (
+    "; several threads called it at the same time: what it keeps in a `static` or global variable may be one's and "
+    "another's, and a `thread_local` one is not"
+)
 _OF_TIME = "; it may keep results, or leave work for after the call"
+_HINTS = {"same-bits": _OF_ORDER, "threads-at-once": _OF_THREADS}
+"""What a kind of cases is about, for who sees its name for the first time."""
 _OF_COMPILERS_CRASH = re.compile(r"; it last wrote: PLEASE submit a bug report\b.*", re.DOTALL)
 """What LLVM writes at each crash of a process that has loaded it."""
 _OF_CALL = re.compile(r": nan where |\bit wrote (?:before|past) |^crashed: .*\bSIG(?:SEGV|BUS)\b")
@@ -230,7 +236,7 @@ class Judging:
             limit = f"crashed: it took more than {watchdog.most / GIGABYTE:.3g} GB of memory, and was ended"
             return replace(failing, reason=limit)
         reason = in_their_lines(failing.reason, self._text, self._given.file)
-        hint = _OF_ORDER if failing.kind == "same-bits" else _OF_TIME if SEEMS_TO_TAKE in reason else ""
+        hint = _HINTS.get(failing.kind, _OF_TIME if SEEMS_TO_TAKE in reason else "")
         said = self._given.call if outcome.failed * _FEW_FAIL > outcome.cases else None
         told = for_an_author(reason, said, emulated=self._target.emulated)
         return replace(failing, reason=told + hint)

@@ -22,12 +22,12 @@ from py_backends.results.statistics import anytime_p_value
 from py_backends.workers.runner import Runner
 
 _TIMES_FASTER, _CHANGES, _AT_ONCE = 1.05, 100, 6
-_FALSE = 1e-4
+_FALSE, _LOOKS_FOR = 1e-4, 100.0
 """On inputs that it has had, a source is so many times faster more often than by chance, of at most so many changes.
 
 If inputs that it has had made no difference, the other ones would be faster as often, whatever the machine does beside.
 So at most this part of judgements would say it. Where so many changes say otherwise, and no more say it, no other
-follows.
+follows. Nor does one after so many seconds.
 """
 _MEANWHILE, _FOLLOWED = 2, 0.25
 """Tries, and the part of a request that follows after the result was left. A launch may take half of a request."""
@@ -98,7 +98,8 @@ def keeps_results(runner: Runner, text: KernelText, case: Case) -> str | None:
     on_new: list[float] = []
     on_had: list[float] = []
     faster: list[bool] = []
-    while len(faster) < _CHANGES and not _AT_ONCE <= faster.count(False) >= faster.count(True):
+    end = perf_counter() + _LOOKS_FOR
+    while len(faster) < _CHANGES and not _AT_ONCE <= faster.count(False) >= faster.count(True) and perf_counter() < end:
         for other in generator.permutation([True, False]):
             (on_new if other else on_had).append(launched(other=bool(other)))
         faster.append(on_new[-1] > _TIMES_FASTER * on_had[-1])

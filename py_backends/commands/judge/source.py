@@ -15,7 +15,7 @@ from py_backends import folders, registry
 from py_backends.commands.judge import call, casts, proposal, room, wrappers, wrappers_in_python
 from py_backends.commands.judge.call import Call
 from py_backends.commands.judge.host_code import without_quotes
-from py_backends.commands.judge.tuned import LeftOut
+from py_backends.commands.judge.tuners import LeftOut
 from py_backends.contract import KernelText, Problem
 from py_backends.errors import WrongRequest
 from py_backends.source_head import declarations, files_of
@@ -235,9 +235,8 @@ def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
         raise WrongRequest(f"{given.file} has no function {found.name}{f': did you mean {near[0]}?' if near else ''}")
     lacking = None if given.suffix == ".py" else call.undeduced(found, everything)
     left_out = LeftOut() if given.suffix != ".py" else LeftOut.of(text, found)
-    if left_out.computed:
-        to_do = f"which a wrapper does not know: give {listed(left_out.computed)} in the call"
-        raise WrongRequest(f"{given.file}: heuristics compute constants from the arguments of a launch, {to_do}")
+    if lacks := _what_tuners_lack(left_out, found):
+        raise WrongRequest(f"{given.file}: {lacks}")
     if wrong := call.misfit(found, everything, mark, left_out=len(left_out.names)) or lacking:
         raise WrongRequest(f"{given.file}: {wrong}")
     if bare != said and found.work_items:
@@ -246,6 +245,19 @@ def _called(given: Given, text: str, everything: str, problem: Problem) -> Call:
         paste = proposal.with_launch(said, problem, given.backend, mark)
         raise WrongRequest(f"{given.file} does not say its launch: add it as in  {paste}")
     return found
+
+
+def _what_tuners_lack(left_out: LeftOut, found: Call) -> str | None:
+    """What a call has to say, since decorators of its function do not, with why; None where they say all."""
+    if left_out.computed:
+        to_do = f"which a wrapper does not know: give {listed(left_out.computed)} in the call"
+        return f"heuristics compute constants from the arguments of a launch, {to_do}"
+    if left_out.unknown:
+        names = listed(left_out.unknown)
+        return f"no configuration of its tuner gives {names}: give all constants in the call"
+    if left_out.prepares and not found.cleared:
+        return "its tuner prepares arrays, and launches are made without it: say in the call which begin as zeros"
+    return None
 
 
 def _is_launched(given: Given) -> bool:

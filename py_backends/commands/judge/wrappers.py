@@ -30,8 +30,17 @@ _LIMITS = {
     "INT_MAX": "2147483647",
     "INT_MIN": "(-2147483647 - 1)",
 }
-_OF_HEADERS = "typedef unsigned int uint;\n" + "".join(
-    f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in _LIMITS.items()
+_POWERS_OF_TWO_TYPES = """#ifdef __CUDACC_RTC__
+__device__ inline double pow(float x, double y) { return pow((double)x, y); }
+__device__ inline double pow(double x, float y) { return pow(x, (double)y); }
+#endif
+"""
+_OF_HEADERS = "".join(
+    (
+        "typedef unsigned int uint;\n",
+        *(f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in _LIMITS.items()),
+        _POWERS_OF_TWO_TYPES,
+    )
 )
 """What `nvcc` knows by headers of the host, and the compiler of kernels alone does not."""
 _ORDER = re.compile(r"^[ \t]*(?://|#)[ \t]*Order: (any.*)$", re.MULTILINE)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from py_backends import registry
 from py_backends.commands.judge import models
 from py_backends.commands.judge.call import Call, names
-from py_backends.commands.judge.tuned import LeftOut
+from py_backends.commands.judge.tuners import LeftOut
 from py_backends.commands.judge.wrappers import elements, sides, sizes_of_nothing
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
@@ -169,7 +169,10 @@ def _function(text: str, name: str) -> ast.FunctionDef | None:
 
 
 def _dimensions(function: ast.FunctionDef, at: int) -> int:
-    """In how many dimensions a function uses the array that is its parameter at a place: `a[i, j]`, `a.shape[1]`."""
+    """In how many dimensions a function uses the array that is its parameter at a place: `a[i, j]`, `a.shape[1]`.
+
+    From the end of a shape nobody counts but where there are more dimensions than one.
+    """
     parameters = [*function.args.posonlyargs, *function.args.args]
     if at >= len(parameters):
         return 1
@@ -178,6 +181,12 @@ def _dimensions(function: ast.FunctionDef, at: int) -> int:
         match node:
             case ast.Subscript(value=ast.Name(id=own), slice=ast.Tuple(elts=index)) if own == name:
                 found = max(found, len(index))
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=own))) if own == name:
+                found = max(found, 2)
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id=own), attr="shape"), slice=ast.UnaryOp(op=ast.USub())
+            ) if own == name:
+                found = max(found, 2)
             case ast.Subscript(
                 value=ast.Attribute(value=ast.Name(id=own), attr="shape"), slice=ast.Constant(value=int(place))
             ) if own == name:
