@@ -188,6 +188,12 @@ def test_arrays_are_given_once_and_numbers_are_not_left_out(kernel: str, said: s
         call.parse(said, registry.problem(kernel))
 
 
+def test_a_constant_may_be_a_number_a_truth_value_or_a_string() -> None:
+    """As the product of Triton's tutorial has an activation."""
+    for constant in ("2", "-1.5e3f", "True", '""', "'relu'"):
+        assert call.parse(f"f(a, b, c, x={constant})", registry.problem("matmul")).arguments[-1] == constant
+
+
 def test_a_size_may_be_given_twice() -> None:
     """As BLAS has them: the distance of rows is a size, too."""
     said = "f(m, n, k, a, k, b, n, c, n)"

@@ -29,7 +29,9 @@ _CALL = re.compile(
     r"(?:(?P<result>\w+)\s*=\s*)?(?P<function>[A-Za-z_][\w:]*)\s*(?P<template><[^()]*>)?\s*"
     r"\((?P<arguments>[^()]*)\)\s*(?:,\s*(?P<launch>.+))?"
 )
-_ARGUMENT = re.compile(r"(?:(\w+)\s*=\s*)?(\w+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]?)")
+_ARGUMENT = re.compile(
+    r"(?:(\w+)\s*=\s*)?(\w+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]?|\"[^\"\\]*\"|'[^'\\]*')"
+)
 _STRINGS = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _HIDDEN = re.compile(rf"//[^\n]*|/\*.*?\*/|{_STRINGS}", re.DOTALL)
 """Comments, and what stands between quotation marks."""
@@ -163,7 +165,10 @@ def _launch(said: str | None, problem: Problem) -> str | None:
     try:
         WorkItems.parse(declared)
     except ValueError:
-        form = "grid ceil(n / 16) x ceil(m / 16), block 16 x 16, or work items n x m, in groups of 16 x 16"
+        form = (
+            "grid ceil(n / 16) x ceil(m / 16), block 16 x 16, or work items n x m, in groups of 16 x 16; "
+            "programs without threads, as Triton's, are in groups of 1"
+        )
         raise WrongRequest(f"unclear launch: {said!r}; it is written {form}") from None
     sizes = [name for name in problem.parameters if name not in problem.reals]
     words = re.findall(r"[^\W\d]\w*", declared)

@@ -15,7 +15,7 @@ LONG_ENOUGH = 0.3
 _MOST_LAUNCHES = 100_000
 _OF_A_LAUNCH = 1e-5
 """Seconds that the worker may take between two launches, outside of its clock."""
-_TIMES_LONGER, _FEWEST_TRIES, _TRIES = 1.2, 2, 6
+_TIMES_LONGER, _TRIES = 1.2, 10
 
 
 def launches_of_a_sample(row: RunningRow) -> int:
@@ -29,18 +29,23 @@ def launches_of_a_sample(row: RunningRow) -> int:
 def disbelief(row: RunningRow, count: int) -> str | None:
     """What is wrong with the times of a source; None where this process's clock agrees.
 
-    It looks at samples of so many launches, and of twice as many. What else a request takes cancels. The seconds that
-    the worker does not tell are the fewest of some tries, since a pause of this process only adds to them.
+    The seconds of a sample that the worker does not tell are the fewest of some tries, since a pause of this process
+    only adds to them. Where they are few, its clock is right, whatever else they are. Else samples of half as many
+    launches are looked at too, as what else a request takes cancels. A pause in these would hide a wrong clock, so all
+    tries are made before the source is believed by them.
     """
-    few: list[tuple[float, float]] = []
     more: list[tuple[float, float]] = []
+    few: list[tuple[float, float]] = []
     while len(more) < _TRIES:
-        few.append(timed(row, count))
         more.append(timed(row, 2 * count))
-        untold = (min(untold for untold, _ in more) - min(untold for untold, _ in few)) / count
         told = median(seconds for _, seconds in more) / (2 * count + 1)
-        if len(more) >= _FEWEST_TRIES and untold <= (_TIMES_LONGER - 1) * told + _OF_A_LAUNCH:
+        believable = (_TIMES_LONGER - 1) * told + _OF_A_LAUNCH
+        if min(untold for untold, _ in more) <= 2 * count * believable:
             return None
+        few.append(timed(row, count))
+    untold = (min(untold for untold, _ in more) - min(untold for untold, _ in few)) / count
+    if untold <= believable:
+        return None
     return f"its clock is wrong: a launch took {told + untold:.3g} s, and its process says {told:.3g} s"
 
 

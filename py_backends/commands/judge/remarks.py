@@ -15,8 +15,8 @@ _PRODUCTS = {"matmul", "dot", "vdot", "inner", "tensordot", "einsum"}
 _IN_C = re.compile(r"\b(cblas_\w+|mkl_\w+|cublas\w+|dnnl\w*|[sdcz]gem[mv]_)\s*\(")
 _ATOMIC_ADDITION = re.compile(r"\batomic(?:Add|_add|\.add)\b")
 _ONLY_EMULATED = (
-    "emulated blocks run one after the other: races between them, shared arrays that are too short, and elements "
-    "behind the end that are read and not used are not seen"
+    "emulated blocks run one after the other: races between them, shared arrays that are too short, elements behind "
+    "the end that are read and not used, and vectors at addresses that a GPU refuses are not seen"
 )
 _NEEDS_ORDER = "its atomics add up in any order on a GPU, where it is refused unless a comment says `Order: any`"
 
