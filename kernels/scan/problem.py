@@ -55,6 +55,19 @@ STEPS_ON_CPU = Ladder(
     name="CPU",
 )
 
+STEPS_ON_GPU = Ladder(
+    rungs=(
+        Rung("cuda", "lecture", "log steps"),
+        Rung("cuda", "work_efficient", "a tree"),
+        Rung("cuda", "chained", "one pass in a chain"),
+        Rung("cuda", "register_sums", "sums in registers"),
+        Rung("cuda", "tuned", "one pass with look-back"),
+    ),
+    # More than the caches of a large GPU hold.
+    sizes=(2**28,),
+    name="GPU",
+)
+
 _CHUNK = 2**16
 """Elements that the reference takes at a time. Their copies in float64 stay in the cache."""
 _COLUMNS, _LEAST_ROWS = 1024, 65
@@ -72,7 +85,7 @@ class Scan(Problem):
     dtypes = ("float32", "float64", "float16", "bfloat16", "int8")
     results = Problem.sums
     in_place = False
-    steps = (STEPS_ON_CPU,)
+    steps = (STEPS_ON_CPU, STEPS_ON_GPU)
     in_numpy = "np.cumsum(a, out=b)"
     default_sizes = (_BEYOND_CACHES,)
 

@@ -1,14 +1,13 @@
 // scan: c[i] = a[0] + ... + a[i] for a vector of n elements.
 // Idea: one pass with decoupled look-back (Merrill and Garland, Single-pass parallel prefix scan with decoupled
-//   look-back, NVIDIA NVR-2016-002). A block adds up its tile, and tells the sum to all. Then it looks at the tiles
-//   before its own: it adds their sums, back to one that knows what it ends with. So it need not wait for the one
-//   before.
+//   look-back, NVIDIA NVR-2016-002). A block tells the sum of its tile to all, and adds what the tiles before it told,
+//   back to one that knows what it ends with. So it need not wait for the one before.
 // Model: a block takes its tile's number from a ticket, an atomic counter. So all tiles before its own are those of
 //   blocks that run or have run, in whatever order blocks begin. What a tile tells is a word with a state, written and
 //   read by one atomic operation: no fence is needed. A sum of 8 bytes takes two words, and counts when both have the
 //   same state. A first kernel takes back what an earlier launch told.
-// Memory: reads a once and writes c once. Neighbouring threads read and write neighbouring elements. From shared memory
-//   a thread takes 16 elements that follow each other, and threads of a warp hand their sums on by registers.
+// Memory: neighbouring threads read and write neighbouring elements. From shared memory a thread takes 16 elements that
+//   follow each other, and threads of a warp hand their sums on by registers.
 // Edges: elements past the last one count as 0. Where n is 0, there still is a block, whose tile is empty.
 // ---
 // Work items of forget: ceil(n / 4096) * 2 + 2, in groups of 256
@@ -38,7 +37,6 @@ struct Told {
   static __device__ void tell(Word* to, unsigned state, S sum) {
     unsigned half[words];
     __builtin_memcpy(half, &sum, sizeof sum);
-#pragma unroll
     for (int word = 0; word < words; ++word) atomicExch(to + word, Word(state) << 32 | half[word]);
   }
 
@@ -46,7 +44,6 @@ struct Told {
   static __device__ unsigned hear(Word* from, S& sum) {
     unsigned half[words], state[words];
     do {
-#pragma unroll
       for (int word = 0; word < words; ++word) {
         const Word told = atomicAdd(from + word, Word(0));
         state[word] = unsigned(told >> 32);
@@ -77,19 +74,14 @@ __device__ S look_back(Word* told, long long number) {
   S before = 0;
   for (long long last = number - 1; last >= 0; last -= warp) {
     S sum = 0;
-    unsigned state = up_to_end;  // before the first tile there is nothing
-    if (lane <= last) state = Told<S>::hear(told + (last - lane) * Told<S>::words, sum);
-    int nearest = state == up_to_end ? lane : warp;
-#pragma unroll
-    for (int apart = warp / 2; apart > 0; apart /= 2) {
-      const int other = __shfl_xor_sync(all_lanes, nearest, apart);
-      nearest = other < nearest ? other : nearest;
-    }
-    if (lane > nearest) sum = 0;
+    // Before the first tile there is nothing.
+    const unsigned state = lane > last ? up_to_end : Told<S>::hear(told + (last - lane) * Told<S>::words, sum);
+    const unsigned ends = __ballot_sync(all_lanes, state == up_to_end);  // a bit a lane, the lowest is the nearest
+    if (lane >= __ffs(ends) && ends != 0) sum = 0;
 #pragma unroll
     for (int apart = warp / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(all_lanes, sum, apart);
     before += sum;
-    if (nearest < warp) break;
+    if (ends != 0) break;
   }
   return before;
 }

@@ -15,24 +15,24 @@
 // Formats: float32, float64
 #include "../../formats.hpp"
 
-constexpr int threads = 256, elements = 2 * threads;  // of a block
+constexpr int threads = 256, tile = 2 * threads;  // of a block; elements of a block
 
-/// Puts before each of a block's elements, in place of it, the sum of those before. Returns the sum of all.
+/// Puts before each of a tile's elements, in place of it, the sum of those before. Returns the sum of all.
 template <typename T>
 __device__ T scan_block(T* sums) {
-  for (int apart = 1; apart < elements; apart *= 2) {
+  for (int apart = 1; apart < tile; apart *= 2) {
     __syncthreads();
     const int right = (threadIdx.x + 1) * 2 * apart - 1;
-    if (right < elements) sums[right] += sums[right - apart];
+    if (right < tile) sums[right] += sums[right - apart];
   }
   __syncthreads();
-  const T all = sums[elements - 1];
+  const T all = sums[tile - 1];
   __syncthreads();
-  if (threadIdx.x == 0) sums[elements - 1] = 0;
-  for (int apart = elements / 2; apart > 0; apart /= 2) {
+  if (threadIdx.x == 0) sums[tile - 1] = 0;
+  for (int apart = tile / 2; apart > 0; apart /= 2) {
     __syncthreads();
     const int right = (threadIdx.x + 1) * 2 * apart - 1;
-    if (right < elements) {
+    if (right < tile) {
       const T of_left = sums[right - apart];
       sums[right - apart] = sums[right];
       sums[right] += of_left;
@@ -44,23 +44,23 @@ __device__ T scan_block(T* sums) {
 
 template <typename T>
 __global__ void scan_blocks(const T* a, Sum<T>* c, Sum<T>* scratch, long long n) {
-  __shared__ T sums[elements];
-  const long long begin = (long long)blockIdx.x * elements;
-  for (int at = threadIdx.x; at < elements; at += threads) sums[at] = begin + at < n ? a[begin + at] : 0;
+  __shared__ T sums[tile];
+  const long long begin = (long long)blockIdx.x * tile;
+  for (int at = threadIdx.x; at < tile; at += threads) sums[at] = begin + at < n ? a[begin + at] : 0;
   const T all = scan_block<T>(sums);
-  for (int at = threadIdx.x; at < elements && begin + at < n; at += threads) c[begin + at] = sums[at] + a[begin + at];
+  for (int at = threadIdx.x; at < tile && begin + at < n; at += threads) c[begin + at] = sums[at] + a[begin + at];
   if (threadIdx.x == 0 && n > 0) scratch[blockIdx.x] = all;
 }
 
 template <typename T>
 __global__ void scan_sums(const T* a, Sum<T>* c, Sum<T>* scratch, long long n) {
-  __shared__ T sums[elements];
-  const long long blocks = (n + elements - 1) / elements;
+  __shared__ T sums[tile];
+  const long long blocks = (n + tile - 1) / tile;
   T before = 0;
-  for (long long begin = 0; begin < blocks; begin += elements) {
-    for (int at = threadIdx.x; at < elements; at += threads) sums[at] = begin + at < blocks ? scratch[begin + at] : 0;
+  for (long long begin = 0; begin < blocks; begin += tile) {
+    for (int at = threadIdx.x; at < tile; at += threads) sums[at] = begin + at < blocks ? scratch[begin + at] : 0;
     const T all = scan_block<T>(sums);
-    for (int at = threadIdx.x; at < elements; at += threads) {
+    for (int at = threadIdx.x; at < tile; at += threads) {
       if (begin + at < blocks) scratch[begin + at] = before + sums[at];
     }
     before += all;
@@ -70,6 +70,6 @@ __global__ void scan_sums(const T* a, Sum<T>* c, Sum<T>* scratch, long long n) {
 
 template <typename T>
 __global__ void scan(const T* a, Sum<T>* c, Sum<T>* scratch, long long n) {
-  const long long begin = (long long)blockIdx.x * elements;
-  for (int at = threadIdx.x; at < elements && begin + at < n; at += threads) c[begin + at] += scratch[blockIdx.x];
+  const long long begin = (long long)blockIdx.x * tile;
+  for (int at = threadIdx.x; at < tile && begin + at < n; at += threads) c[begin + at] += scratch[blockIdx.x];
 }
