@@ -55,6 +55,7 @@ class Change(Fault):
     source: of a kernel, where the file is a header of it.
     form: of that source, where it has several.
     instrument: the kind of fault, which decides what an instrument has to report.
+    sizes: at which it does, in float32.
     compiler: the only one that sees it.
     """
 
@@ -65,6 +66,7 @@ class Change(Fault):
     source: str | None = None
     form: str | None = None
     instrument: str = ""
+    sizes: tuple[int, ...] = ()
     compiler: str | None = None
     dtypes: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()

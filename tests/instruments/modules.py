@@ -39,10 +39,11 @@ _CALL = """
 import sys
 import numpy as np
 import py_backends as pb
-kernel, backend, variant, target = sys.argv[1:]
-shapes = {"vecadd": ((100_001,),) * 2, "matmul": ((300, 145), (145, 131))}[kernel]
-inputs = [np.ones(shape, np.float32) for shape in shapes]
-getattr(pb, kernel)(*inputs, backend=backend, variant=variant, target=target or None, threads=2)
+from py_backends import registry
+from py_backends.harness.case import Case
+kernel, backend, variant, target, *sizes = sys.argv[1:]
+case = Case(registry.problem(kernel), tuple(map(int, sizes)), np.dtype("float32"), 1)
+getattr(pb, kernel)(*case.inputs, backend=backend, variant=variant, target=target or None, threads=2)
 """
 
 
@@ -129,9 +130,8 @@ def check_faults(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
         for fault in wanted:
             # ThreadSanitizer sees no access of more than 16 bytes: of the registers, only those of SSE.
             target = "sse" if fault.text.backend == "avx" and sanitizer.name == "tsan" else ""
-            build.run(
-                ["-c", _CALL, fault.text.kernel, fault.text.backend, _variant(fault), target], tree, tree / "reports"
-            )
+            asked = fault.text.kernel, fault.text.backend, _variant(fault), target, *fault.sizes
+            build.run(["-c", _CALL, *asked], tree, tree / "reports")
             said = _said(tree / "reports")
             if _REPORT_OF[fault.instrument] not in said:
                 missed.append(f"{fault.name}: {fault.instrument}: {said[:300] or 'nothing was reported'}")

@@ -44,10 +44,9 @@ def test_nothing_is_reported(tmp_path: Path, text: KernelText, tool: str) -> Non
 
 @pytest.mark.parametrize("fault", table.planted_by("compute_sanitizer"), ids=attrgetter("name"))
 def test_what_is_planted_is_reported(tmp_path: Path, fault: Change) -> None:
-    sizes = {"vecadd": (521,), "matmul": (67, 131, 25)}[fault.text.kernel]
     before = [str(_TOOL), "--tool", TOOL_OF[fault.instrument], "--error-exitcode", "9"]
     text = fault.faulty_text(_with_headers(fault, tmp_path))
-    ran = in_process.run(text, [(sizes, "float32")], tmp_path, before=before)
+    ran = in_process.run(text, [(fault.sizes, "float32")], tmp_path, before=before)
     assert "ERROR SUMMARY: 0 errors" not in ran.stdout
     assert ran.returncode == 9, ran.stdout + ran.stderr
 

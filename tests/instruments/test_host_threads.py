@@ -122,11 +122,6 @@ def test_a_barrier_that_some_work_items_miss_is_reported(build: Build, tmp_path:
 
 
 def reported(build: Build, folder: Path, fault: Change, sanitizer: Sanitizer) -> str:
-    """What an instrument says of a planted fault, at one shape of several groups."""
+    """What an instrument says of a planted fault."""
     program = build(fault.faulty_text(folder), fault.form, sanitizer)
-    sizes = {
-        "vecadd": (70_001,) if fault.form else (521,),
-        "histogram": (70_001,) if fault.form == "CPU" else (521,),
-        "matmul": (13, 17, 25) if fault.form else (67, 131, 25),
-    }[fault.text.kernel]
-    return "\n".join(program.run([Case(sizes, "float32")]).reports)
+    return "\n".join(program.run([Case(fault.sizes, "float32")]).reports)

@@ -54,8 +54,7 @@ REPORTS = {
 
 @pytest.mark.parametrize("fault", table.planted_by("oclgrind"), ids=attrgetter("name"))
 def test_what_is_planted_is_reported(tmp_path: Path, fault: Change) -> None:
-    of_vecadd, of_histogram = (66_000,) if fault.form else (521,), (521,)
-    sizes = {"vecadd": of_vecadd, "histogram": of_histogram, "matmul": (13, 17, 9)}[fault.text.kernel]
     text = fault.faulty_text(tmp_path)
-    outcome = oclgrind.run(text, fault.form or "CPU", 4 if fault.form == "CPU" else 1, [(sizes, "float32")], tmp_path)
+    lanes = 4 if fault.form == "CPU" else 1
+    outcome = oclgrind.run(text, fault.form or "CPU", lanes, [(fault.sizes, "float32")], tmp_path)
     assert REPORTS[fault.instrument] in outcome.reports
