@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from py_backends import registry
+from py_backends.commands.judge import call
 from py_backends.number_formats import FORMATS
 
 CLONE = Path(__file__).parents[1]
@@ -108,6 +109,23 @@ def _kernels(_: Path) -> str:
     return _table(["kernel", "what it computes", "shape", "arrays"], lines)
 
 
+def _names(page: Path) -> str:
+    """What a kernel's parameters are called, in the order of its sources, and the shapes of its arrays."""
+    head = {
+        False: ["kernel", "names, in the order of this project's sources", "shapes of its arrays"],
+        True: ["커널", "이름, 이 프로젝트의 소스가 쓰는 순서로", "배열의 모양"],
+    }[page.name.endswith(".ko.md")]
+    lines = []
+    for name in kernels():
+        problem = registry.problem(name)
+        names = call.names(problem)
+        arrays = names[: len(names) - len(problem.parameters)]
+        shapes = [f"[{shape.replace(',', ', ')}]" for shape in re.findall(r"\((.*?)\)", problem.signature)]
+        *inputs, output = map("".join, zip(arrays, shapes, strict=True))
+        lines.append([f"`{name}`", ", ".join(names), f"`{', '.join(inputs)} -> {output}`"])
+    return _table(head, lines)
+
+
 def _results(_: Path) -> str:
     """The format of each kernel's result, by that of its inputs."""
     problems = {name: registry.problem(name) for name in kernels()}
@@ -145,6 +163,7 @@ LISTS: dict[str, Callable[[Path], str]] = {
     "sources": _sources,
     "backends": _backends,
     "kernels": _kernels,
+    "names": _names,
     "results": _results,
 }
 
