@@ -111,14 +111,12 @@ inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(x)) : 32; }
-inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __mul24(int x, int y) { return x * y; }
 
 inline int atomicSub(int* address, int value) { return cuda_on_sycl::Atomic<int>(*address).fetch_sub(value); }
 inline unsigned atomicSub(unsigned* address, unsigned value) {
   return cuda_on_sycl::Atomic<unsigned>(*address).fetch_sub(value);
 }
-inline void __threadfence() { sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::device); }
 inline void __threadfence_block() { sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::work_group); }
 
 inline int __syncthreads_count(int holds) {
@@ -153,10 +151,5 @@ inline X __shfl_xor_sync(unsigned, X x, unsigned bits, unsigned width) {
   return cuda_on_sycl::of_lane(x, from < own - own % width + width ? from : own);
 }
 
-/// A bit for each work item of the warp, that says whether it holds there.
-inline unsigned __ballot_sync(unsigned mask, int holds) {
-  return mask & sycl::reduce_over_group(cuda_on_sycl::item().get_sub_group(), holds ? 1u << cuda_on_sycl::lane() : 0u,
-                                        sycl::bit_or<unsigned>());
-}
 inline int __any_sync(unsigned mask, int holds) { return __ballot_sync(mask, holds) != 0; }
 inline int __all_sync(unsigned mask, int holds) { return __ballot_sync(mask, holds) == mask; }

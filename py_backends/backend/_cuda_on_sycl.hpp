@@ -228,6 +228,16 @@ inline X __shfl_xor_sync(unsigned, X x, unsigned bits) {
   return cuda_on_sycl::of_lane(x, cuda_on_sycl::lane() ^ bits);
 }
 
+/// A bit for each work item of the warp, that says whether it holds there.
+inline unsigned __ballot_sync(unsigned mask, int holds) {
+  return mask & sycl::reduce_over_group(cuda_on_sycl::item().get_sub_group(), holds ? 1u << cuda_on_sycl::lane() : 0u,
+                                        sycl::bit_or<unsigned>());
+}
+inline int __ffs(int x) { return __builtin_ffs(x); }
+
+/// What a work item wrote before comes before what it writes after, for whoever sees the latter.
+inline void __threadfence() { sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::device); }
+
 namespace cuda_on_sycl {
 
 /// Elements that are consecutive in memory.

@@ -48,8 +48,11 @@ struct nd_item {
   static id<dimensions> of(const std::size_t* count) { return {{count[0], count[1], count[2]}}; }
 };
 
-enum class memory_order { relaxed };
+enum class memory_order { relaxed, acq_rel };
 enum class memory_scope { device };
+
+/// ThreadSanitizer knows no fences of C++.
+inline void atomic_fence(memory_order, memory_scope) { __sync_synchronize(); }
 
 template <typename T, memory_order, memory_scope>
 class atomic_ref {
@@ -102,6 +105,18 @@ template <typename T>
 struct plus {
   T operator()(T x, T y) const { return x + y; }
 };
+
+template <typename T>
+struct bit_or {
+  T operator()(T x, T y) const { return x | y; }
+};
+
+template <typename T, typename Operation>
+T reduce_over_group(sub_group warp, T mine, Operation operation) {
+  T all = select_from_group(warp, mine, 0);
+  for (std::size_t item = 1; item < 32; ++item) all = operation(all, select_from_group(warp, mine, item));
+  return all;
+}
 
 /// In the order of the work items, which is one of those that SYCL allows. Each brings up to eight bytes.
 template <int dimensions, typename T, typename Operation>
