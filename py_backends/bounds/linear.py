@@ -21,8 +21,7 @@ def add(x: Any, y: Any) -> Bounded:
     """The terms of both; a number 0 has none."""
     x, y = lifted(x, y)
     added = {name: getattr(x, name) + getattr(y, name) for name in _ADDED}
-    least = x.facts.least + y.facts.least
-    facts = Facts(min(x.facts.step, y.facts.step), rounded_down(least if merged_facts(x, y).least >= 0 else -math.inf))
+    facts = Facts(min(x.facts.step, y.facts.step), rounded_down(x.facts.least + y.facts.least))
     roundings, overflow = np.maximum(x.roundings, y.roundings), x.overflow | y.overflow
     return Bounded(x.precision, **added, roundings=roundings, overflow=overflow, facts=facts)
 

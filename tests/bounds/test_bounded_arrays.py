@@ -121,6 +121,7 @@ def test_inputs_are_exact_but_for_digits_that_the_arithmetic_has_not(given: Any)
     assert carried(np.array([INF]), SINGLE).facts == Facts(LARGEST_STEP, -INF)
     assert carried(np.zeros(0), SINGLE).facts == Facts(LARGEST_STEP, -INF)
     assert fields(carried(np.array([INF, 0.1]), SINGLE))["error"][0] == 0
+    assert carried(np.array([2**24 + 1], np.int32), SINGLE).error == 0, "indices have all their digits"
 
 
 def test_constants_beside_arrays() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from open_sums import SINGLE, drawn, fields, spread
 
-from py_backends.bounds.array import Facts
+from py_backends.bounds.array import FIELDS, Facts
 from py_backends.bounds.choices import Undecided
 
 INF, NAN = np.inf, np.nan
@@ -137,6 +137,15 @@ def test_what_answers_do_not_have_is_missed_as_elsewhere() -> None:
         list(mixed())
     with pytest.raises(TypeError, match=r"rounding decides a comparison for 4 of 4"):
         bool(mixed() & (spread([1.0] * 4, [2.0] * 4) > 0) | (spread([1.0] * 4, [2.0] * 4) > 0))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_where_nothing_is_unsure_each_has_the_fields_of_its_own(count: int) -> None:
+    x, y = drawn(count, seed=1), drawn(count, seed=2)
+    for answers in (np.arange(count) % 2 == 0, np.arange(count) % 2 == 1):
+        found = fields(np.where(answers, x, y))
+        for name in FIELDS:
+            assert np.array_equal(found[name], np.where(answers, fields(x)[name], fields(y)[name])), name
 
 
 def test_where_rounding_decides_either_number_is_right() -> None:

@@ -261,6 +261,12 @@ def test_a_mean_is_a_closed_quotient_of_the_sum(axis: Any, keepdims: bool, shape
     assert found.facts == right.facts
 
 
+def test_an_axis_that_is_not_there_is_an_error_of_numpy() -> None:
+    for function in (np.sum, np.cumsum, np.add.accumulate, np.mean, np.max):
+        with pytest.raises(np.exceptions.AxisError, match="axis 1"):
+            function(drawn(3), axis=1)
+
+
 def test_minus_zero_and_zero_are_zero() -> None:
     for found in (spread([-0.0]) + 0, 0.0 + spread([-0.0])):
         assert not np.signbit(found.value).any()

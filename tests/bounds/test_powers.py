@@ -192,8 +192,16 @@ def test_bases_about_one_and_factors_that_overflow() -> None:
         of_overflow = spread([2.0, 2.0], overflow=[True, False])
         assert fields(np.power(of_overflow, np.array([1.5, 1.5])))["overflow"].tolist() == [True, False]
         assert fields(np.power(of_overflow, np.array([0.0, 0.0])))["overflow"].tolist() == [False, False]
+        of_any_size = np.power(spread([1.0, 1.0]), spread([2.5, 2.5], [1e300, 0.5]))
+        assert fields(of_any_size)["overflow"].tolist() == [True, False]
         huge = np.power(spread([1e300, 2.0], [1.0, 0.5]), np.array([3.0, 3.0]))
         assert fields(huge)["overflow"].tolist() == [True, False]
+
+
+def test_answers_that_rounding_decides_have_roots() -> None:
+    undecided = spread([0.1, 2.0], [0.5, 0.0]) > 0
+    assert (undecided**0.5).error.tolist() == [1, 0]
+    assert (undecided**0.5).value.tolist() == [1, 1]
 
 
 def test_exact_powers_of_special_numbers_are_given() -> None:
