@@ -62,7 +62,7 @@ class Undecided(Carrier):
     def __getattr__(self, name: str) -> Any:
         if name in {"any", "all", "sum"}:
             return lambda *given, **named: getattr(np, name)(self, *given, **named)
-        if not name.startswith("_") and (hasattr(np.ndarray, name) or hasattr(Bounded, name)):
+        if not name.startswith("_") and (hasattr(np.ndarray, name) or hasattr(self.as_numbers(), name)):
             raise self.refused()
         raise AttributeError(name)
 

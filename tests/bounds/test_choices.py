@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from open_sums import SINGLE, drawn, fields, spread
 
-from py_backends.bounds.array import FIELDS, Facts
+from py_backends.bounds.array import FIELDS, Bounded, Facts
 from py_backends.bounds.choices import Undecided
 
 INF, NAN = np.inf, np.nan
@@ -123,11 +123,34 @@ def test_answers_are_numbers_one_and_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [bool, np.asarray, lambda x: x.astype(int), lambda x: x.tolist(), np.nonzero, np.where, np.abs, np.max]
+    "function",
+    [
+        *(bool, np.asarray, lambda x: x.astype(int), lambda x: x.tolist(), np.nonzero, np.where, np.abs, np.max),
+        *(np.negative, np.flip, np.transpose, np.trace, np.median, np.diag, np.triu, np.atleast_2d),
+        *(lambda x: np.reshape(x, (2, 2)), lambda x: np.roll(x, 1), lambda x: np.repeat(x, 2), lambda x: np.take(x, 3)),
+    ],
 )
 def test_unsure_answers_are_refused_with_their_number(function: Any) -> None:
     with pytest.raises(TypeError, match=r"rounding decides np.greater for 2 of 4 elements: np.where\(\) covers both"):
         function(mixed())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(np.positive, np.exp, np.sqrt, np.log1p, np.floor, np.sign, np.square, np.isnan, np.logical_not),
+        *(np.sum, np.cumsum, np.prod, np.count_nonzero, np.round, np.linalg.norm),
+        *(lambda x: x + x, lambda x: 2 - x, lambda x: x * x, lambda x: x / 3, lambda x: x**0.5, lambda x: x**2),
+        *(lambda x: np.hypot(x, 1.5), lambda x: np.maximum(x, 0.5), lambda x: np.dot(x, x), lambda x: x < 0.5),
+    ],
+)
+def test_answers_are_the_numbers_0_and_1(function: Any) -> None:
+    """Where NumPy takes them for these, as functions and operators do."""
+    found, right = function(mixed()), function(mixed().as_numbers())
+    if isinstance(right, Bounded):
+        assert all(np.array_equal(fields(found)[name], fields(right)[name]) for name in FIELDS)
+    else:
+        assert all(np.array_equal(*each) for each in zip(answers(found), answers(right), strict=True))
 
 
 def test_what_answers_do_not_have_is_missed_as_elsewhere() -> None:

@@ -262,7 +262,9 @@ def test_a_mean_is_a_closed_quotient_of_the_sum(axis: Any, keepdims: bool, shape
 
 
 def test_an_axis_that_is_not_there_is_an_error_of_numpy() -> None:
-    for function in (np.sum, np.cumsum, np.add.accumulate, np.mean, np.max):
+    sums = np.sum, np.mean, np.var, np.cumsum, np.add.accumulate, np.add.reduce, np.diff, np.prod
+    others = np.max, np.maximum.accumulate, np.sort, np.argsort, np.argmax, np.median, np.flip
+    for function in (*sums, *others):
         with pytest.raises(np.exceptions.AxisError, match="axis 1"):
             function(drawn(3), axis=1)
 
