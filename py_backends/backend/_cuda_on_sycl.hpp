@@ -2,9 +2,10 @@
 // kernel of it. Work items stand for threads, and work groups for blocks. It is for checking kernels on a CPU.
 // A warp is a sub-group of 32 work items, in blocks that are a multiple of 32 wide. Tensor cores are functions that
 // exchange what these work items have. Asynchronous copies are objects of LateCopies, and a warpgroup's products those of
-// LateProducts. Of a warp's own functions it has __shfl_up_sync, __shfl_down_sync and __shfl_xor_sync. Of atomics it has
-// atomicAdd, atomicMax, atomicMin, atomicExch and atomicCAS. It lacks extern __shared__ and cooperative groups. What only
-// other people's sources need follows in _cuda_functions_on_sycl.hpp.
+// LateProducts. Of a warp's own functions it has __shfl_up_sync, __shfl_down_sync, __shfl_xor_sync and __ballot_sync. Of
+// atomics it has atomicAdd, atomicMax, atomicMin, atomicExch and atomicCAS, and __threadfence beside them. It lacks
+// extern __shared__ and cooperative groups. What only other people's sources need follows in
+// _cuda_functions_on_sycl.hpp.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {

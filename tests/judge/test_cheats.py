@@ -482,7 +482,7 @@ def test_a_launch_may_take_as_long_beside_the_clock_as_in_the_suite(monkeypatch:
     monkeypatch.setattr(doubts, "Runner", runner)
     text: Any = registry.kernel_texts("matmul", "numpy")["lecture"]
     with pytest.raises(KeyboardInterrupt):
-        doubts.doubt(text, Target("cpu", True), "float32", (2, 2, 2), (2, 2, 2), 1, 1, 7.0)
+        doubts.doubt(text, Target("cpu", True), "float32", (2, 2, 2), (2, 2, 2), 1, 1, 7.0, 0.0)
     assert given["patience"] >= 7
 
 

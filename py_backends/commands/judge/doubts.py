@@ -7,6 +7,7 @@ shape that was asked for, at which one launch may be wrong.
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -46,16 +47,19 @@ def doubt(
     threads: int,
     seed: int,
     patience: float,
+    compared_for: float,
 ) -> Doubt | None:
     """What is wrong with the times of a source, or with its result where the suite has not looked; else None.
 
     timed: the shape of its times; None where it has none.
     asked: the shape at which its result is checked: the one that was asked for, if that can be run. None for no shape.
     patience: seconds that a launch may take.
+    compared_for: seconds that its comparison took. The process of its times was not older.
     """
     runner = Runner(text.backend, target, threads, patience=_LAUNCHES_AT_LEAST * patience)
     with closing(runner):
-        for sizes, wrong in (timed, _of_its_times), (asked, _of_its_results):
+        of_its_times = partial(_of_its_times, compared_for=compared_for)
+        for sizes, wrong in (timed, of_its_times), (asked, _of_its_results):
             if sizes is None:
                 continue
             with closing(Case(text.problem, sizes, np.dtype(dtype), seed)) as case:
@@ -65,11 +69,13 @@ def doubt(
     return None
 
 
-def _of_its_times(runner: Runner, text: KernelText, case: Case, _: int) -> tuple[str, str] | None:
+def _of_its_times(runner: Runner, text: KernelText, case: Case, _: int, compared_for: float) -> tuple[str, str] | None:
     """What tells that its times are not those of its work: a status with the reason.
 
-    Samples are those of a comparison, since a source in Python sees by its callers how often it will be launched.
+    Samples are those of a comparison, since a source in Python sees by its callers how often it will be launched. It
+    may also see how old its process is, and keep results only later. So it is launched for as long as it was compared.
     """
+    end = perf_counter() + compared_for
     spec = Spec(text.problem.name, text.backend, runner.target.name, text.variant, case.dtype.name, case.sizes)
     row = RunningRow(spec, runner.target, text, sizes=case.sizes, status="ok").on(runner, case)
     try:
@@ -80,6 +86,8 @@ def _of_its_times(runner: Runner, text: KernelText, case: Case, _: int) -> tuple
             return "impossible", lie
         if wrong := reused.leaves_what_it_finds(row, text) or reused.leaves_what_comes_meanwhile(row, count):
             return "mismatch", wrong
+        while perf_counter() < end:
+            clock.timed(row, count)
         if kept := reused.keeps_results(runner, text, case):  # which changes the inputs
             return "impossible", kept
         wrong = reused.misses_changes(case)

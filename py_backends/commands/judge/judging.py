@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,7 @@ class Judging:
         self._given, self._text, self._shapes, self._settings = given, added.text, shapes, settings
         self._some_formats = not added.says_formats and dtypes is None
         self._progress = progress
+        self._compared_for = 0.0
         self._target = _target(given.backend, target)
         self._dtypes = self._chosen(dtypes)
 
@@ -136,7 +138,10 @@ class Judging:
         def specs(found: Sequence[BackendTarget]) -> list[Spec]:
             return self._beside(request.specs(found), found)
 
-        return compare.run(Plan.of(request, specs), self._settings, self._progress)
+        begin = perf_counter()
+        report = compare.run(Plan.of(request, specs), self._settings, self._progress)
+        self._compared_for = perf_counter() - begin
+        return report
 
     def _beside(self, specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
         """Of all specs, those of its target and of the first one of each library, as far as they have the source.
@@ -189,7 +194,9 @@ class Judging:
         checked = timed if why_not else asked
         found: doubts.Doubt | None = None
         try:
-            found = doubts.doubt(self._text, self._target, row.dtype, timed, checked, threads, seed, patience)
+            found = doubts.doubt(
+                self._text, self._target, row.dtype, timed, checked, threads, seed, patience, self._compared_for
+            )
         except MemoryError as error:
             why_not = str(error)
         if found is not None and found.status not in FAILURES:  # what its device lacks is no fault of it
