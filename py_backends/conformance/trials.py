@@ -219,9 +219,17 @@ def with_numbers(problem: Problem, cases: Iterable[AnyCase]) -> list[AnyCase]:
 
 
 def of_few_sizes(problem: Problem, cases: Sequence[AnyCase], *, quick: bool, emulated: bool) -> list[AnyCase]:
-    """The cases of the first few sizes that they have, where an emulation has not too much work."""
+    """The cases of the first few sizes that they have.
+
+    An emulation has not too much work, and no threads that share it.
+    """
     all_sizes = dict.fromkeys(case.sizes for case in cases)
-    bearable = (sizes for sizes in all_sizes if not emulated or problem.work(sizes) <= _BEARABLE_IN_TILES)
+    shared = of_kernel(problem.name).shared
+
+    def bearable_there(sizes: Sizes) -> bool:
+        return problem.work(sizes) <= _BEARABLE_IN_TILES and sizes[: len(problem.dimensions)] != shared
+
+    bearable = (sizes for sizes in all_sizes if not emulated or bearable_there(sizes))
     few = list(bearable)[: _FEW_SIZES[quick]]
     return [case for case in cases if case.sizes in few]
 

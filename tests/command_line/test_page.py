@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, run_here, run_python
-from conftest import Comparison, chromium
+from conftest import Comparison, after_a_change, chromium
 from made_rows import with_work
 
 from py_backends import registry
@@ -28,6 +28,8 @@ from py_backends.display.comparison import sections
 from py_backends.errors import WrongRequest
 from py_backends.install import pip_install
 from py_backends.results.report import Check, Duration, Rate, Report, Row, Seconds, Speedup
+
+pytestmark = pytest.mark.stamped
 
 VECTOR = {"n": 4000037}
 HARMFUL = "$a_b$ --!><script>alert(1)</script><img src=x onerror=alert(2)> & \"quoted\" 'too' {{ 7 * 7 }}"
@@ -522,6 +524,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         browser.close()
 
 
+@after_a_change("py_backends/commands/report", "py_backends/display")
 @pytest.mark.browser
 class TestInABrowser:
     @pytest.mark.parametrize("scheme", SCHEMES)

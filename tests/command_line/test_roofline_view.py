@@ -22,6 +22,8 @@ from py_backends.display import style
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 from py_backends.results.roofline import percent_of_peak, point, rooflines, without_roof
 
+pytestmark = pytest.mark.stamped
+
 MACHINE: dict[str, Any] = {"cpu": "a CPU", "logical_cpus": 2, "cache_bytes": {"L1": 32_768, "L2": 2**20, "L3": 2**25}}
 SMALL, LARGE = 12_000, 1_200_000
 """Bytes of vecadd in float32 with 1000 and 100,000 elements."""

@@ -17,6 +17,8 @@ from py_backends import registry
 from py_backends.contract import Array
 from py_backends.functions import call
 
+pytestmark = pytest.mark.stamped
+
 FLOAT32 = np.dtype(np.float32)
 
 

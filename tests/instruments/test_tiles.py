@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from compilers import gcc_or_skip
+from conftest import after_a_change
 from faults.table import Change, planted_by, the_first_now
 from on_a_model import FAULTY, OnModel
 from products import FORMATS, Case, OfProducts, product, wrong
@@ -72,7 +73,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return Program(tmp_path_factory.mktemp("tiles"))
 
 
-@pytest.mark.stamped
+@after_a_change("kernels/matmul", "cpp_ext", "tests/instruments")
 class TestProducts(OfProducts):
     """What it computes."""
 

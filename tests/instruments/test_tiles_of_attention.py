@@ -9,6 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from conftest import after_a_change
 from faults.table import Change, planted_by, the_first_now
 from on_a_model import FAULTY, OnModel
 from sanitizers import HERE
@@ -71,7 +72,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return Program(tmp_path_factory.mktemp("tiles"), ROOT / TEXT, DRIVER)
 
 
-@pytest.mark.stamped
+@after_a_change("kernels/attention", "cpp_ext", "tests/instruments")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_it_is_right(program: Program, shape: tuple[int, int, int]) -> None:
     assert program.wrong([shape]) is None

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commands import Finished, run_command
+from commands import Finished, run_command, run_here
 from conftest import after_a_change
 
 OF_JUDGE = after_a_change("py_backends/commands/judge", "py_backends/conformance")
@@ -48,7 +48,7 @@ def judge(
 
 def refused(*arguments: str | Path) -> str:
     """The one line with which the command refuses."""
-    run = run_command("judge", *arguments)
+    run = run_here("judge", *arguments)
     assert (run.returncode, run.stdout) == (2, ""), run
     assert run.stderr.count("\n") == 1
     return run.stderr

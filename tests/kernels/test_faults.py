@@ -18,6 +18,8 @@ from py_backends import registry
 from py_backends.conformance.running import Answered
 from py_backends.conformance.trials import Kind, Trial, answered, chosen, of_kernel
 
+pytestmark = pytest.mark.stamped
+
 Tried = tuple[str, Kind[Trial], str]
 """A kernel, a kind of its trials, and a number format."""
 

@@ -24,6 +24,8 @@ from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.system import temporary
 
+pytestmark = pytest.mark.stamped
+
 SCALE = """// vecadd, by a loop of anybody's.
 #include <cstdint>
 

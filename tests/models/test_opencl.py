@@ -56,6 +56,7 @@ def device(request: pytest.FixtureRequest, opened: dict[Any, OpenClDevice]) -> O
 
 
 on_every_cpu = pytest.mark.parametrize("device", list(devices()), indirect=True)
+OF_SOURCES = after_a_change("kernels", "py_backends/backend/opencl.py")
 in_every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 
@@ -68,6 +69,7 @@ def wrong(device: OpenClDevice, text: KernelText, shapes: Iterable[Sizes], dtype
     return launched.wrong(device, device.prepare(text, np.dtype(dtype)), text.problem, shapes, dtype)
 
 
+@OF_SOURCES
 @pytest.mark.parametrize(
     "dtype",
     [each if each in ("float32", "bfloat16") else nightly(each) for each in DTYPES],  # each compiles for seconds
@@ -85,6 +87,7 @@ def test_the_form_for_gpus_is_right_on_a_cpu(
         assert not now or wrong(device, text, launched.telling_sizes(text.problem), dtype) == {}
 
 
+@OF_SOURCES
 @in_every_dtype
 @on_every_cpu
 def test_one_off_from_blocks_and_passes(device: OpenClDevice, dtype: str) -> None:
@@ -128,7 +131,7 @@ def test_vectors_are_no_longer_than_the_compiler_uses(device: OpenClDevice, monk
             assert wrong(narrow, text, of_kernel(text.kernel).few, name) == {}
 
 
-@after_a_change("kernels", "py_backends/backend/opencl.py")
+@OF_SOURCES
 @pytest.mark.parametrize("device", [each for each in devices() if each.id == "pocl"], indirect=True)
 def test_sources_compile_without_a_warning(device: OpenClDevice) -> None:
     """PoCL loses the kernels of a program with warnings where several processes build it at the same time."""

@@ -28,6 +28,7 @@ from py_backends.kernel_text import KernelText
 from py_backends.results.spec import Sizes
 from py_backends.system import cpu
 
+OF_FORMS = after_a_change("kernels", "py_backends/backend/sycl.py", "py_backends/backend/_sycl.py")
 FLOAT32, OTHERS = np.dtype(np.float32), nightly(np.dtype(np.float16))
 EVERYTHING = 10_000
 """More threads than there are."""
@@ -218,7 +219,7 @@ def in_form(device: Any, form: str) -> SyclDevice:
     return told
 
 
-@after_a_change("kernels", "py_backends/backend/sycl.py", "py_backends/backend/_sycl.py")
+@OF_FORMS
 @pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), OTHERS], ids=str)
 @pytest.mark.parametrize("text", launched.tuned("sycl"), ids=attrgetter("kernel"))
 @pytest.mark.parametrize("form", FORMS)
@@ -291,6 +292,7 @@ sys.exit(str(wrong) if wrong else 0)
 """
 
 
+@OF_FORMS
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("text", launched.tuned("sycl"), ids=attrgetter("kernel"))
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
