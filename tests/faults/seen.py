@@ -123,6 +123,7 @@ BY_TESTS: dict[str, tuple[str, dict[str, str]]] = {
             "sums that every rank sends whole": "sums that every rank sends whole",
             "a round of messages too many": "a round of messages too many",
             "half of the bytes": "half of the bytes",
+            "a round for every rank before": "a round for every rank before",
             "rows in one direction": "test_a_wrong_count_of_steps_is_seen",
         },
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, run_command
-from judged import OF_JUDGE, judge, refused
+from judged import OF_JUDGE, judge
 from written_files import made
 
 from py_backends import registry
@@ -288,8 +288,11 @@ def test_a_kernel_of_constant_lengths_alone_is_judged(tmp_path: Path) -> None:
 @pytest.mark.numpy
 def test_a_broken_kernel_is_no_wrong_source(tmp_path: Path) -> None:
     folder = made(tmp_path / "turn", {"problem.py": OF_CONSTANT_LENGTHS.format("a.no_such_name")})
-    mine = made(tmp_path, {"mine.py": "def turn(a, b, out):\n    out[...] = a @ b\n"}) / "mine.py"
-    assert "no_such_name" in refused(folder, mine, "--backend", "numpy")
+    answer = judge(
+        tmp_path, "mine.py", "def turn(a, b, out):\n    out[...] = a @ b\n", "--backend", "numpy", kernel=folder
+    )
+    assert answer.code == 2
+    assert "no_such_name" in answer.run.stderr
 
 
 @OF_JUDGE

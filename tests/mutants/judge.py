@@ -94,8 +94,10 @@ def command(
 
 
 def command_of_tests(backend: str, user: User | None) -> list[str]:
-    """What pytest is told to judge a backend as `make test` does: tests of models that both select."""
-    return [*_QUIETLY, "-m", backend, *(("-k", user[0]) if user else ()), "tests/models"]
+    """What pytest is told to judge a backend as `make test` does after a change: tests of models that both select."""
+    kernel = user[0] if user else ""
+    chosen = ("-k", kernel) if kernel else ()
+    return [*_QUIETLY, "-m", backend, *chosen, f"--changed=kernels/{kernel}", "tests/models"]
 
 
 class Judge:

@@ -28,6 +28,8 @@ Case = tuple[str, str]
 """A kernel and its variant."""
 CASES: dict[Case, tuple[int, ...]] = {
     ("dot", "lecture"): (1 << 26,),
+    ("scan", "lecture"): (1 << 26,),
+    ("histogram", "lecture"): (1 << 26,),
     ("transpose", "lecture"): (8192, 8192),
     ("heat", "tuned"): (16384, 4096, 64),
     ("nbody", "lecture"): (1 << 18, 1 << 18),
@@ -99,6 +101,11 @@ FAULTS = {
         "allreduce",
         ("dot", "lecture"),
         _rounds(lambda each: Round(each.size, 1, 2 * each.times)),
+    ),
+    "a round for every rank before": (
+        "exscan",
+        ("scan", "lecture"),
+        _rounds(lambda each: Round(each.size, 1, 1 << each.times)),
     ),
     "half of the bytes": (
         "alltoall",

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from py_backends import registry
-from py_backends.ranks.exchanges import Allgatherv, Allreduce, Alltoallw, Exchange, Reduce_scatter, Sendrecv
+from py_backends.ranks.exchanges import Allgatherv, Allreduce, Alltoallw, Exchange, Exscan, Reduce_scatter, Sendrecv
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.networks import Network
 from py_backends.ranks.outline import record
@@ -113,6 +113,8 @@ def _words(each: Exchange, colour: int) -> str:
         return f"scatter {colour} {_several([share // _FLOAT for share in each.shares])}"
     if isinstance(each, Allreduce):
         return f"reduce {colour} {each.size // _FLOAT}"
+    if isinstance(each, Exscan):
+        return f"exscan {colour} {each.size // _FLOAT}"
     if isinstance(each, Sendrecv):
         return f"sendrecv {colour} {each.dest} {each.source} {each.size} {each.coming}"
     assert isinstance(each, Alltoallw), f"the program knows no {each}"

@@ -6,6 +6,7 @@
  *   TIMES gather COLOUR IN_PLACE N BYTES...           MPI_Allgatherv of N blocks of so many bytes
  *   TIMES scatter COLOUR N ELEMENTS...                MPI_Reduce_scatter of N shares of so many floats
  *   TIMES reduce COLOUR ELEMENTS                      MPI_Allreduce of so many floats
+ *   TIMES exscan COLOUR ELEMENTS                      the sums of all ranks before, of so many floats
  *   TIMES spread COLOUR N SENT... RECEIVED...         so many bytes to and from each rank
  *   TIMES sendrecv COLOUR DEST SOURCE SENT RECEIVED   MPI_Sendrecv of so many bytes, -1 where there is no rank
  *
@@ -57,7 +58,7 @@ static int read_exchange(FILE *file, exchange *each, long *most_sent, long *most
     each->source = each->source < 0 ? MPI_PROC_NULL : each->source;
     sent = each->count;
     total = each->coming;
-  } else if (!strcmp(each->kind, "reduce")) {
+  } else if (!strcmp(each->kind, "reduce") || !strcmp(each->kind, "exscan")) {
     if (fscanf(file, "%d", &each->count) != 1) abort();
     sent = total = 4L * each->count;
   } else {
@@ -99,6 +100,17 @@ static void spread(const exchange *each, int rank) {
   }
 }
 
+/* MPI_Exscan by recursive doubling, as MPICH does it: SMPI has every rank send to all after it. */
+static void exscan(const exchange *each, int rank) {
+  int ranks;
+  MPI_Comm_size(each->line, &ranks);
+  for (int apart = 1; apart < ranks; apart *= 2) {
+    int partner = (rank ^ apart) < ranks ? rank ^ apart : MPI_PROC_NULL;
+    MPI_Sendrecv(each->from, each->count, MPI_FLOAT, partner, 0, each->to, each->count, MPI_FLOAT, partner, 0,
+                 each->line, MPI_STATUS_IGNORE);
+  }
+}
+
 static void run(const exchange *each) {
   int rank;
   MPI_Comm_rank(each->line, &rank);
@@ -110,6 +122,8 @@ static void run(const exchange *each) {
       MPI_Reduce_scatter(each->from, each->to, each->sizes, MPI_FLOAT, MPI_SUM, each->line);
     } else if (!strcmp(each->kind, "reduce")) {
       MPI_Allreduce(each->from, each->to, each->count, MPI_FLOAT, MPI_SUM, each->line);
+    } else if (!strcmp(each->kind, "exscan")) {
+      exscan(each, rank);
     } else if (!strcmp(each->kind, "spread")) {
       spread(each, rank);
     } else {

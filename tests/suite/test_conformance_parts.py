@@ -20,7 +20,16 @@ from py_backends.conformance.plugin import just_in_time_last
 from py_backends.conformance.running import Arenas, _without_flushes, run_call, run_cases, verdict
 from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally, summary
-from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_few_sizes, of_sizes, without_subnormals
+from py_backends.conformance.trials import (
+    Trial,
+    answer,
+    chosen,
+    named_as,
+    of_few_sizes,
+    of_kernel,
+    of_sizes,
+    without_subnormals,
+)
 from py_backends.contract import Array, HostDevice, Launch, Problem, Reference, Target
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
@@ -436,4 +445,6 @@ def test_where_sizes_cost_much_the_first_few_are_tried() -> None:
     assert len(of_few_sizes(VECADD, every, quick=False, emulated=False)) == 60
     large = list(of_sizes([(10**8,), (5,)]))
     assert [case.sizes for case in of_few_sizes(VECADD, large, quick=True, emulated=True)] == [(5,)]
+    shared = list(of_sizes([(of_kernel("vecadd").shared or ()), (5,)]))
+    assert [case.sizes for case in of_few_sizes(VECADD, shared, quick=True, emulated=True)] == [(5,)]
     assert of_few_sizes(VECADD, large, quick=True, emulated=False) == large

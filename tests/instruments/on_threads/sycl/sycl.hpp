@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <thread>
 
 #include "../work_items.hpp"
 
@@ -81,6 +82,8 @@ class atomic_ref {
     __atomic_load(element_, &old, __ATOMIC_RELAXED);
     while (!compare_exchange_strong(old, change(old))) {
     }
+    // Who changes nothing most often waits for another thread. Of hundreds on a few cores, that one has to run.
+    if (change(old) == old) std::this_thread::yield();
     return old;
   }
 
