@@ -2,7 +2,7 @@
 
     python -m benchmarks.equal_rows --runs 40 --json equal.json
 
-Each run has workers of its own. NumPy, OpenMP and OpenCL compute all kernels, at sizes within the caches and beyond.
+Each run has workers of its own. NumPy, OpenMP and OpenCL compute all kernels, at small sizes and at their default ones.
 Each is compared with a copy of itself, and NumPy also with copies that wait 5, 10 and 20% of the time of each launch.
 Rounds and verdicts are those of `compare`, over all rows of a run.
 """
@@ -15,13 +15,14 @@ import json
 import math
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median, stdev
 from time import monotonic
 
+from py_backends import registry
 from py_backends.contract import Target
 from py_backends.harness.pairing import Group
 from py_backends.harness.pool import Pool
@@ -29,6 +30,7 @@ from py_backends.harness.request import Request
 from py_backends.harness.rounds import run_rounds
 from py_backends.harness.running_row import RunningRow, running_rows
 from py_backends.harness.schedule import in_new_processes, placed_anew, until_known
+from py_backends.harness.sizing import grown
 from py_backends.harness.summary import judge
 from py_backends.results.report import Speedup
 from py_backends.results.spec import Sizes
@@ -39,19 +41,8 @@ from py_backends.workers.runner import Runner
 
 from . import waiting
 
-SIZES: Mapping[str, Sequence[Sizes]] = {
-    "vecadd": [(50_021,), (5_000_011,)],
-    "dot": [(50_021,), (5_000_011,)],
-    "transpose": [(257, 251), (2503, 1801)],
-    "scan": [(50_021,), (5_000_011,)],
-    "histogram": [(50_021,), (5_000_011,)],
-    "heat": [(257, 251, 4), (2053, 2039, 1)],
-    "matmul": [(257, 251, 241), (4099, 2053, 31)],
-    "nbody": [(127, 131), (257, 1021)],
-    "attention": [(127, 61, 131), (257, 67, 1019)],
-}
-"""Primes or nearly. Arrays of the first fit a core's second cache. The second are beyond 32 MB, but for nbody and
-attention, which compute for minutes by then."""
+SMALL = 1 / 256
+"""The work of a kernel's small sizes, by that of its default ones. Their arrays fit a core's second cache."""
 BASELINE, BACKENDS = "numpy", ("numpy", "openmp", "opencl")
 SHARES = 0.05, 0.10, 0.20
 """Of its launch's time, how long a copy waits."""
@@ -84,9 +75,9 @@ def one_run(found: Sequence[probe.BackendTarget], seed: int, budget: float) -> l
         pool = stack.enter_context(Pool(machine.cpus(), seed))
         target = next(target for backend, target in found if backend == BASELINE)
         waiters = {share: stack.enter_context(closing(_waiter(target, share))) for share in SHARES}
-        rows = running_rows(
-            Request(list(SIZES), BACKENDS, shapes=SIZES, every_target=False).specs(found), found, machine.cpus()
-        )
+        sizes = _sizes()
+        request = Request(list(sizes), BACKENDS, shapes=sizes, every_target=False)
+        rows = running_rows(request.specs(found), found, machine.cpus())
         waits: dict[RunningRow, float] = {}
         groups = []
         for row in (row for row in rows if row.text is not None):
@@ -101,6 +92,12 @@ def one_run(found: Sequence[probe.BackendTarget], seed: int, budget: float) -> l
         _rounds(groups, random.Random(seed), budget)
         judged, _ = judge(groups)
         return [_judged(copy, judged[copy], share) for copy, share in waits.items()]
+
+
+def _sizes() -> dict[str, list[Sizes]]:
+    """Small sizes of every kernel, and its default ones."""
+    problems = map(registry.problem, registry.kernel_names())
+    return {each.name: [grown(each, each.default_sizes, SMALL), each.default_sizes] for each in problems}
 
 
 def _rounds(groups: Sequence[Group], order: random.Random, budget: float) -> None:

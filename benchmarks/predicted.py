@@ -14,27 +14,19 @@ from statistics import median
 
 from rich.text import Text
 
+from py_backends import registry
 from py_backends.commands import _options
 from py_backends.commands._options import Parser
 from py_backends.commands.predict.plan import Request, report
 from py_backends.display import console, layout, units
 from py_backends.display.layout import Column, Section
 from py_backends.harness.compare import compare
+from py_backends.harness.sizing import grown
 from py_backends.results.report import Estimate, Prediction
-from py_backends.results.spec import Sizes
 
 RANKS = 2
-SHAPES: dict[str, list[Sizes]] = {
-    "vecadd": [(100_000,), (1_000_000,), (10_000_000,)],
-    "dot": [(100_000,), (1_000_000,), (10_000_000,)],
-    "transpose": [(512, 512), (1024, 1500), (4096, 4096)],
-    "scan": [(100_000,), (1_000_000,), (10_000_000,)],
-    "histogram": [(100_000,), (1_000_000,), (10_000_000,)],
-    "heat": [(512, 512, 16), (1024, 1024, 32), (4096, 2048, 16)],
-    "nbody": [(512, 512), (2048, 2048), (8192, 8192)],
-    "matmul": [(256, 256, 256), (512, 512, 512), (1024, 1024, 1024)],
-    "attention": [(512, 64, 512), (1024, 64, 1024), (2048, 64, 2048)],
-}
+GROWN = 1 / 8, 1, 4
+"""The work at which each kernel is predicted and measured, by that of its default sizes."""
 WIDEST, MOST_OFF, MOST_MISSED = 0.25, 0.10, 3
 """What is asked: the half-width of an interval over its figure, the median error, and how many intervals may miss."""
 
@@ -71,11 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _pairs(options: argparse.Namespace) -> Iterator[Pair]:
+    kernels = registry.kernel_names() if options.kernel in (None, ["all"]) else options.kernel
     chosen = [
-        (kernel, sizes)
-        for kernel, shapes in SHAPES.items()
-        if options.kernel in (None, ["all"]) or kernel in options.kernel
-        for sizes in shapes
+        (kernel, grown(registry.problem(kernel), registry.problem(kernel).default_sizes, times))
+        for kernel in kernels
+        if registry.kernel_files(kernel, "mpi")
+        for times in GROWN
     ]
     seconds = options.budget / len(chosen) / 2
     for kernel, sizes in chosen:

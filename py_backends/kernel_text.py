@@ -317,6 +317,14 @@ class KernelText:
         named = formats(self._declared) or self.problem.dtypes
         return tuple(each for each in self.problem.dtypes if each in named)
 
+    def dtypes_on(self, target: str) -> tuple[str, ...]:
+        """The number formats that it declares for one target alone, which takes no source that declares none for it.
+
+        Formats on amx: float16, bfloat16, int8
+        """
+        named = formats(self._declared, target) or []
+        return tuple(each for each in self.problem.dtypes if each in named)
+
     @property
     def in_any_order(self) -> bool:
         """Whether it adds up in an order that differs from call to call, as it declares.

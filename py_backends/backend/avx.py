@@ -42,4 +42,4 @@ class Backend(contract.Backend):
 
 def _taken(target: str) -> Mapping[str, tuple[str, ...]] | None:
     """The number formats that a target takes, if not all of the backend's."""
-    return {**_amx.TAKEN, "attention/tuned": ("bfloat16",)} if target == "amx" else None
+    return _amx.taken("avx") if target == "amx" else None

@@ -35,12 +35,12 @@ class Backend(contract.Backend):
         try:
             numba = _load()
         except BackendUnavailable as missing:
-            amx = Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN)
+            amx = Target.missing("amx", missing.reason, missing.fix, _amx.taken("numba_cpu"))
             return [amx, Target.missing("cpu", missing.reason, missing.fix)]
         cpu = Target("cpu", version=f"Numba {numba.__version__}, LLVM {_llvm_version()}", just_in_time=True)
         if why := _why_no_tiles():
-            return [Target.missing("amx", why.reason, why.fix, _amx.TAKEN), cpu]
-        return [replace(cpu, name="amx", dtypes=_amx.TAKEN), cpu]
+            return [Target.missing("amx", why.reason, why.fix, _amx.taken("numba_cpu")), cpu]
+        return [replace(cpu, name="amx", dtypes=_amx.taken("numba_cpu")), cpu]
 
     def open(self, target: str, threads: int) -> contract.Device:
         numba = _load()

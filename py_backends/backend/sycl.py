@@ -44,7 +44,7 @@ class Backend(contract.Backend):
             found = _sycl.devices("sycl")
         except BackendUnavailable as missing:
             of_cpu = Target.missing(_device_names.usual_cpu(), missing.reason, missing.fix)
-            return [of_cpu, Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN)]
+            return [of_cpu, Target.missing("amx", missing.reason, missing.fix, _amx.taken("sycl"))]
         return [*(_target(name, device) for name, device in found.items()), _target_of_tiles(found)]
 
     def open(self, target: str, threads: int) -> SyclDevice:
@@ -73,13 +73,13 @@ class SyclDevice(_sycl.Device):
 def _target_of_tiles(found: Mapping[str, dpctl.SyclDevice]) -> Target:
     """The CPU by tiles. Whether its driver multiplies them is known only when it is opened."""
     if not _amx.listed():
-        return Target.missing("amx", _amx.LACKING, _amx.FIX, _amx.TAKEN)
+        return Target.missing("amx", _amx.LACKING, _amx.FIX, _amx.taken("sycl"))
     try:
         device = _with_tiles(found)
     except BackendUnavailable as missing:
-        return Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN)
+        return Target.missing("amx", missing.reason, missing.fix, _amx.taken("sycl"))
     target = _target("amx", device)
-    return replace(target, environment=_FOR_TILES if target.available else {}, dtypes=_amx.TAKEN)
+    return replace(target, environment=_FOR_TILES if target.available else {}, dtypes=_amx.taken("sycl"))
 
 
 def _with_tiles(found: Mapping[str, dpctl.SyclDevice]) -> dpctl.SyclDevice:

@@ -14,7 +14,6 @@ from py_backends.errors import WrongRequest
 if TYPE_CHECKING:
     from py_backends.harness.compare import Progress
     from py_backends.harness.plan import Plan
-    from py_backends.problem import Problem
     from py_backends.results.report import Report
 
 
@@ -46,23 +45,9 @@ def shapes(given: Sequence[tuple[str, tuple[Any, ...]]] | None) -> dict[str, lis
             written = " x ".join(name.upper() for name in problem.parameters)
             raise WrongRequest(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
         checked_sizes(problem, sizes)
-        _check_taken(problem, sizes)
         if sizes not in shapes.setdefault(kernel, []):
             shapes[kernel].append(sizes)
     return shapes
-
-
-def _check_taken(problem: Problem, sizes: tuple[Any, ...]) -> None:
-    """Raise WrongRequest, in the problem's words, for a shape that it refuses. Any other fault of it is for its row."""
-    from py_backends.wording import in_one_line
-
-    try:
-        problem.shapes(sizes)
-    except ValueError as refused:
-        shape = "x".join(map(str, sizes))
-        raise WrongRequest(f"{problem.name} does not take the shape {shape}: {in_one_line(str(refused))}") from None
-    except Exception:  # noqa: BLE001  # its row says more
-        return
 
 
 def chosen(options: argparse.Namespace) -> dict[str, Any]:

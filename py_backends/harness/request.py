@@ -13,7 +13,7 @@ from py_backends.kernel_text import KernelText
 from py_backends.limits import LARGEST_SIZE, real_number, whole_number
 from py_backends.number_formats import DTYPES
 from py_backends.results.spec import Sizes, Spec
-from py_backends.wording import shown
+from py_backends.wording import in_one_line, shown
 from py_backends.workers import probe
 from py_backends.workers.probe import BackendTarget
 
@@ -222,12 +222,28 @@ def how_to_ask(dtypes: Sequence[str]) -> str:
 
 
 def checked_sizes(problem: Problem, sizes: Sizes) -> list[Any]:
-    """Sizes and numbers of a kernel as Python's own numbers. Raises WrongRequest for others."""
+    """Sizes and numbers of a kernel as Python's own numbers.
+
+    Raises WrongRequest for others, and in the problem's words for a shape that it refuses.
+    """
     named = [
         (f"{name} of {problem.name}", name in problem.reals, each)
         for name, each in zip(problem.parameters, problem.whole_sizes(sizes), strict=True)
     ]
-    return [
+    checked = [
         real_number(what, each) if is_real else whole_number(what, each, 0, LARGEST_SIZE)
         for what, is_real, each in named
     ]
+    _check_taken(problem, checked)
+    return checked
+
+
+def _check_taken(problem: Problem, sizes: Sequence[Any]) -> None:
+    """Raise WrongRequest, in the problem's words, for a shape that it refuses. Any other fault of it is for its row."""
+    try:
+        problem.shapes(sizes)
+    except ValueError as refused:
+        shape = "x".join(map(str, sizes))
+        raise WrongRequest(f"{problem.name} does not take the shape {shape}: {in_one_line(str(refused))}") from None
+    except Exception:  # noqa: BLE001  # its row says more
+        return

@@ -63,11 +63,18 @@ def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
     yield sizes
 
 
-def grown(problem: Problem, sizes: Sizes, times: int) -> Sizes:
-    """The shape with about the same proportions whose work is nearest to `times` that of `sizes`."""
+def grown(problem: Problem, sizes: Sizes, times: float) -> Sizes:
+    """The shape with about the same proportions whose work is nearest to `times` that of `sizes`.
+
+    No size is larger than the kernel takes.
+    """
     count = len(problem.dimensions)
     growth = times ** (1 / count)
-    choices = [sorted({math.floor(size * growth), math.ceil(size * growth)}) for size in sizes[:count]]
+    most = [problem.largest_sizes.get(name, math.inf) for name in problem.dimensions]
+    choices = [
+        sorted({int(min(whole(size * growth), limit)) for whole in (math.floor, math.ceil)})
+        for size, limit in zip(sizes, most, strict=False)
+    ]
     wanted = times * problem.work(sizes)
     shapes = [(*shape, *sizes[count:]) for shape in itertools.product(*choices)]
     return min(shapes, key=lambda shape: abs(problem.work(shape) - wanted))

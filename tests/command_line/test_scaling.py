@@ -369,6 +369,12 @@ class TestPlans:
         assert max(a / b for a, b in zip(shape, sizes, strict=True)) < 1.05 * times ** (1 / 3) + 0.02
         assert grown(registry.problem("vecadd"), (1001,), times) == (1001 * times,)
 
+    def test_no_size_grows_beyond_what_the_kernel_takes(self) -> None:
+        """`predict` takes a thousand times the work of a comparison, for kernels of any number of ranks."""
+        problem = registry.problem("histogram")
+        (most,) = problem.largest_sizes.values()
+        assert grown(problem, (most // 2,), 1000) == (most,)
+
     def test_each_shape_is_asked_for_on_the_threads_that_it_is_for(self) -> None:
         specs = plan([1, 2, 3], ["vecadd"], {"vecadd": [(100,)]}, variants=["tuned"]).specs(FOUND[:1])
         asked = [(*spec.sizes, spec.threads) for spec in specs]

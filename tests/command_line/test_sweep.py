@@ -348,6 +348,10 @@ class TestShown:
         (["--sizes", "64,,128"], "single commas"),
         (["--sizes", "64", "--to", "128"], "leave out --from and --to"),
         (["--from", "128", "--to", "64"], "no size from 128 to 64"),
+        (
+            ["--kernel", "histogram", "--from", str(2**31), "--to", str(2**32)],
+            "histogram does not take the shape 2147483648",
+        ),
         (["--dtype", "flot32"], "unknown dtype"),
         (["--kernel", "matmull"], "did you mean 'matmul'"),
         (["--values", "speed"], "--values"),

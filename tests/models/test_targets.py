@@ -316,7 +316,7 @@ class TestNumba:
         backend = cpu(set(self.AMX) - {missing}, listed=False)
         amx, other = backend.targets()
         assert (amx.name, amx.available, amx.reason, amx.fix) == ("amx", False, _amx.LACKING, _amx.FIX)
-        assert (amx.dtypes, other.name, other.available) == (_amx.TAKEN, "cpu", True)
+        assert (amx.dtypes, other.name, other.available) == (_amx.taken("numba_cpu"), "cpu", True)
         with pytest.raises(BackendUnavailable, match="lacks AMX-TILE"):
             backend.open("amx", 1)
 

@@ -6,6 +6,8 @@
 # Memory: a block of b is packed into panels that the tile reads in order. It stays in the second-level cache while all
 #   bands use it. A band of a is copied into the first-level cache. Both copies are in the format of the sums.
 # Edges: bands and panels are filled up with zeros, and only the part of a tile that exists is written to c.
+# ---
+# Formats on amx: float16, bfloat16, int8
 
 from typing import Any
 

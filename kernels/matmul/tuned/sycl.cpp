@@ -11,6 +11,7 @@
 // Edges: panels are filled up with zeros. So a ragged tile is computed like any other, and only its part of c is
 //   written. Where the last vector of columns is enough, the tile is as wide. Slices on a GPU are filled up alike.
 // ---
+// Formats on amx: float16, bfloat16, int8
 // Work items of pack on a CPU: ceil(n / 128) + ceil(m / 84) x ceil(k / 256), in groups of 1 x 1
 // Work items of multiply on a CPU: ceil(m / 84) x ceil(n / 128), in groups of 1 x 1
 // Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
