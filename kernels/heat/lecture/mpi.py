@@ -14,14 +14,13 @@ def rows(m, rank, ranks):
 
 
 def blocks(rank, ranks, widths, m, n, steps):
-    own = rows(m, rank, ranks), slice(0, n)
-    return own, own
+    return ((rows(m, rank, ranks), slice(0, n)),) * 2
 
 
 def needs(rank, ranks, widths, m, n, steps):
     own = rows(m, rank, ranks)
     beyond = slice(max(0, own.start - 1), min(m, own.stop + 1)) if own.start < own.stop else own
-    return (beyond, slice(0, n)), (beyond, slice(0, n))
+    return ((beyond, slice(0, n)),) * 2
 
 
 def heat(ranks, local, u, c, m, n, steps):
