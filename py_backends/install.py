@@ -55,10 +55,9 @@ def pip_install(extra: str) -> str:
     clone = Path(py_backends.__file__).parent.parent
     if (clone / "pyproject.toml").is_file() and not _is_editable():
         return f"{pip()} install {_quoted(('.' if clone == _here() else str(clone)) + f'[{extra}]')}"
-    try:
-        wanted = [f'"{requirement}"' for requirement in _requirements(extra)]
-    except importlib.metadata.PackageNotFoundError:
+    if extra not in _extras():
         return f"install what the extra {extra} in pyproject.toml names"
+    wanted = [f'"{requirement}"' for requirement in _requirements(extra)]
     return " ".join((pip(), "install", *wanted)) if wanted else "there are no wheels of it for this machine"
 
 
@@ -74,6 +73,14 @@ def _is_editable() -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return bool(origin and json.loads(origin).get("dir_info", {}).get("editable"))
+
+
+def _extras() -> list[str]:
+    """The names of all extras, in the installed metadata. They may be older than a clone, or not be there."""
+    try:
+        return importlib.metadata.metadata(_DISTRIBUTION).get_all("Provides-Extra") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
 
 
 def _requirements(extra: str) -> Iterator[str]:

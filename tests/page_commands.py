@@ -190,7 +190,7 @@ def quick(command: str) -> str:
         words += ["--backend", "numpy,openmp"]
     if "--sizes" in known:
         words += ["--sizes", QUICK_SIZES[kernels[0]]]
-    else:
+    elif "--shape" in known:
         words += [word for kernel in kernels for word in ("--shape", QUICK_SHAPES[kernel])]
     if "--svg" in words:
         words += [word for kind in ("json", "png") if f"--{kind}" not in words for word in _file(name, kind)]

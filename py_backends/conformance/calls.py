@@ -229,17 +229,19 @@ def _numbers_of_threads(problem: Problem) -> Iterator[Call]:
 
 
 def _at_once(problem: Problem) -> Iterator[Call]:
-    """Equally many calls for each thread, with other sizes and values.
+    """Equally many calls for each thread, with other sizes and values, by turns on one thread and on the usual number.
 
-    At first each needs as much memory as it ever will.
+    At first each needs as much memory as it ever will. A library may have one number of threads for its whole process,
+    which calls that want different ones must not change under one another.
     """
     dimensions = len(problem.dimensions)
     most = (*[2] * (dimensions - 2), 1, 3000)
     deep = most[len(most) - dimensions :]
+    numbers = itertools.cycle((None, 1))
     for thread in range(THREADS):
-        yield Call(f"first call {thread}, {named(deep)}", deep, seed=thread)
+        yield Call(f"first call {thread}, {named(deep)}", deep, seed=thread, threads=next(numbers))
     for call, sizes in enumerate(ragged(problem, np.random.default_rng(5), 40, 6 * THREADS)):
-        yield Call(f"call {call}, {named(sizes)}", sizes, seed=call)
+        yield Call(f"call {call}, {named(sizes)}", sizes, seed=call, threads=next(numbers))
 
 
 def _kind(name: str, protects: str, calls: Callable[[Problem], Iterator[Call]], **how: Any) -> Kind[Call]:

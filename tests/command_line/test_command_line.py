@@ -19,6 +19,7 @@ from conftest import found
 from started import LAST_STAGE, SOON
 
 from py_backends import registry
+from py_backends.commands import names
 from py_backends.display import layout
 from py_backends.harness.case import Case
 from py_backends.results.check import check_output
@@ -117,7 +118,7 @@ class TestWrongUsage:
         ("arguments", "words"),
         [
             (["compar"], "'compare'"),
-            ([], "name a command: choose, compare, diff, "),
+            ([], f"name a command: {', '.join(names())}"),
         ],
     )
     def test_of_the_whole(self, arguments: list[str], words: str) -> None:
