@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import pytest
 import started
 from commands import LONGEST, run_python
+
+from py_backends.install import pip_install
 
 pytestmark = [
     pytest.mark.slow,
@@ -129,6 +133,24 @@ def test_a_script_without_a_guard_and_standard_input_compute(tmp_path: Path) -> 
         [sys.executable, "-"], input=code, capture_output=True, text=True, timeout=LONGEST, check=True
     )
     assert read.stdout == "True\n"
+
+
+def test_a_notebook_computes_and_leaves_nothing() -> None:
+    """The kernel of a notebook has threads and handlers of its own. Its processes end with it."""
+    if find_spec("nbclient") is None:
+        pytest.skip(f"nbclient is not installed (to change that: {pip_install('notebook')})")
+    import nbformat
+    from nbclient import NotebookClient
+
+    told = "import psutil; print([each.pid for each in psutil.Process().children(recursive=True)])"
+    cells = [nbformat.v4.new_code_cell(source) for source in (textwrap.dedent(CALLER), textwrap.dedent(CALLER), told)]
+    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=LONGEST).execute()
+    said = [cell.outputs[-1].text for cell in cells]
+    assert said[:2] == ["True\n", "True\n"]
+    processes = json.loads(said[2])
+    assert len(processes) >= 3  # one starts the two others
+    psutil.wait_procs([psutil.Process(each) for each in processes if psutil.pid_exists(each)], timeout=10)
+    assert not [each for each in processes if psutil.pid_exists(each)]
 
 
 def test_memory_that_is_gone_is_unmapped_everywhere() -> None:
