@@ -305,7 +305,7 @@ class ShownInNotebooks:
         return type(self).as_text(self)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Row(ShownInNotebooks):
     """One (kernel, backend, target, variant, dtype, shape) of a comparison.
 

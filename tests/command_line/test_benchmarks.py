@@ -37,9 +37,8 @@ def row(contender: Contender, size: int, seconds: list[float] | None, conditions
     statement = Entry(contender, size).statement(conditions)
     made = Row(conditions.kernel, contender.backend, "cpu", "tuned", conditions.dtype, shape, "ok", statement=statement)
     if seconds is None:
-        made.status, made.reason, made.fix = "unavailable", f"{contender.label} is missing", "bring it"
-    made.kernel_seconds = list(seconds or ())
-    return made
+        return replace(made, status="unavailable", reason=f"{contender.label} is missing", fix="bring it")
+    return replace(made, kernel_seconds=list(seconds))
 
 
 def measured(**seconds: dict[int, list[float]]) -> dict[Conditions, Report]:
@@ -137,9 +136,9 @@ def test_what_is_wrong_is_no_figure_however_fast() -> None:
     times = {8: [1.0] * 8, 16: [1.0] * 8}
     measurement = measured(one=times, other=times, third={8: [0.1] * 8, 16: [0.1] * 8})
     (report,) = measurement.values()
-    of_third = [each for each in report.rows if each.backend == "third"]
-    for each in of_third:
-        each.status, each.reason = "mismatch", "it is wrong"
+    for at, each in enumerate(report.rows):
+        if each.backend == "third":
+            report.rows[at] = replace(each, status="mismatch", reason="it is wrong")
     found = figure(goal(against=(OTHER, THIRD)), measurement)
     assert found.value is not None
     assert found.value.value == 1

@@ -49,12 +49,11 @@ def row(
     """A row of vecadd of this many seconds, give or take a thousandth, or of these round by round."""
     noise = np.random.default_rng([len(backend), size, call]).normal(0, 0.001, ROUNDS)
     samples = (np.asarray(taken) * np.exp(noise)).tolist() if isinstance(taken, float) else list(taken)
-    made = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": size}, "ok", threads=2)
-    made.statement = f"pb.vecadd(a, b, out=c, backend={backend!r})" if call else None
     middle = float(np.median(samples))
-    made.kernel_seconds = samples
-    made.seconds = Seconds(kernel=Duration(middle, None, None, middle, len(samples)), **phases)
-    return with_work(made)
+    seconds = Seconds(kernel=Duration(middle, None, None, middle, len(samples)), **phases)
+    statement = f"pb.vecadd(a, b, out=c, backend={backend!r})" if call else None
+    made = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": size}, "ok", threads=2, statement=statement)
+    return with_work(replace(made, seconds=seconds, kernel_seconds=samples))
 
 
 def report(*rows: Row) -> Report:
@@ -86,8 +85,8 @@ class TestAnswers:
         assert "by the kernel alone it is copies cpu tuned, 1.90x as fast" in said["one call"]
 
     def test_a_quicker_kernel_explains_a_quicker_call(self) -> None:
-        choice = chosen({"one": 1.0, "two": 1.5}, {"one": 0.9, "two": 1.4})
-        choice.kernels.best.percent_of_ceiling = 93.2  # type: ignore[union-attr]
+        kernels = replace(row("one", 0.9, call=False), percent_of_ceiling=93.2), row("two", 1.4, call=False)
+        (choice,) = choices(report(*kernels, row("one", 1.0), row("two", 1.5)))
         said = lines(choice)
         assert said["why"].startswith("its kernel takes 900 ms against 1.40 s of two cpu tuned; its kernel reaches 93%")
         assert said["one call"].endswith("the kernel alone gives no other answer")
@@ -243,9 +242,8 @@ class TestOtherSizes:
         assert lines(choice)["other sizes"] == "there is none to try"
 
     def test_what_was_not_measured_is_said(self) -> None:
-        late = [row(name, 9.0, size=8000) for name in self.HERE]
-        for each in late:
-            each.status, each.seconds, each.fix = "skipped", None, LONGER_BUDGET
+        not_run: dict[str, Any] = {"status": "skipped", "seconds": None, "fix": LONGER_BUDGET}
+        late = [replace(row(name, 9.0, size=8000), **not_run) for name in self.HERE]
         rows = [row(name, taken, size=size) for size in (10, ASKED) for name, taken in self.HERE.items()]
         (choice,) = choices(report(row("one", 1.0, call=False), *rows, *late))
         assert lines(choice)["other sizes"].endswith("; 8000 takes too long for the budget")

@@ -49,9 +49,8 @@ def seconds_of(figure: float) -> Seconds:
 
 def row_of(backend: str, figure: float | None = None, half_width: float | None = EXACT, **others: Any) -> Row:
     """An `ok` row, so many times as fast as the baseline, unless it says otherwise; as a file without rounds has it."""
-    made = Row("matmul", backend, "cpu", "tuned", "float32", SHAPE, "ok", seconds=seconds_of(0.001))
-    if figure is not None:
-        made.versus = speedup_of(figure, half_width)
+    versus = None if figure is None else speedup_of(figure, half_width)
+    made = Row("matmul", backend, "cpu", "tuned", "float32", SHAPE, "ok", seconds=seconds_of(0.001), versus=versus)
     return with_work(replace(made, **others))
 
 

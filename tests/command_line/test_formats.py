@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,14 @@ def row_of(backend: str, dtype: str, gflops: float, **others: Any) -> Row:
     seconds = 2 * 512**3 / gflops / 1e9
     noise = np.random.default_rng([len(backend), len(dtype)]).normal(0, 0.002, ROUNDS)
     made = Row("matmul", backend, "cpu", others.pop("variant", "tuned"), dtype, SHAPE, "ok", threads=2)
-    made.check = Check(True, "componentwise", 0.1, ERROR)
-    made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
-    made.rate, made.kernel_seconds = Rate(gflops, 1.0), (seconds * np.exp(noise)).tolist()
-    made.percent_of_ceiling = others.pop("percent", 50.0)
+    made = replace(
+        made,
+        check=Check(True, "componentwise", 0.1, ERROR),
+        seconds=Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS)),
+        rate=Rate(gflops, 1.0),
+        percent_of_ceiling=others.pop("percent", 50.0),
+        kernel_seconds=(seconds * np.exp(noise)).tolist(),
+    )
     return with_work(made)
 
 

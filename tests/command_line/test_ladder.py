@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_here
-from made_rows import with_work
+from made_rows import with_work, without_rounds
 from page_commands import PageRuns
 from rich.console import Console
 
@@ -54,19 +54,22 @@ def row_of(backend: str, variant: str, gflops: float, n: int = 800, noise: float
     drift = np.linspace(1, 3, ROUNDS)
     samples = seconds * drift * np.exp(generator.normal(0, noise, ROUNDS))
     made = Row("matmul", backend, "cpu", variant, "float64", cube(n), "ok", threads=2, percent_of_ceiling=gflops / 2)
-    made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
-    made.rate, made.kernel_seconds = Rate(gflops, 1.0), samples.tolist()
-    made.requested = cube(800) if n != 800 else None
+    made = replace(
+        made,
+        seconds=Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS)),
+        rate=Rate(gflops, 1.0),
+        requested=cube(800) if n != 800 else None,
+        kernel_seconds=samples.tolist(),
+    )
     return with_work(replace(made, **others))
 
 
 def moving_row(backend: str, variant: str, gbytes_per_second: float) -> Row:
     """An `ok` row of transpose without the samples of its rounds."""
     made = Row("transpose", backend, "cpu", variant, "float64", {"n": 4096, "m": 4096}, "ok", threads=2)
-    seconds = 2 * 8 * 4096**2 / gbytes_per_second / 1e9
-    made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
-    made.rate = Rate(0.0, gbytes_per_second)
-    return with_work(made)
+    kernel = 2 * 8 * 4096**2 / gbytes_per_second / 1e9
+    seconds = Seconds(kernel=Duration(kernel, kernel, kernel, kernel, ROUNDS))
+    return with_work(replace(made, seconds=seconds, rate=Rate(0.0, gbytes_per_second)))
 
 
 def rows_of() -> list[Row]:
@@ -164,8 +167,7 @@ class TestGains:
 
     def test_a_dropped_round_pairs_with_nothing(self) -> None:
         rows = rows_of()
-        rows[3].kernel_seconds[5] = None
-        rows[4].kernel_seconds[6:8] = [None, None]
+        rows[3], rows[4] = without_rounds(rows[3], 5), without_rounds(rows[4], 6, 7)
         gain = climb_of(*rows).steps[4].over_below
         assert gain is not None
         assert gain.rounds == ROUNDS - 3

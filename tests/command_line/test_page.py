@@ -41,12 +41,15 @@ def duration(seconds: float) -> Duration:
 
 
 def timed(backend: str, seconds: float, verdict: str, **others: Any) -> Row:
-    made = Row("vecadd", backend, "cpu", "lecture", "float32", VECTOR, "ok", threads=2, device="Made-up CPU")
-    made.check = Check(True, "bitwise", 0.0)
-    made.seconds = Seconds(1e-4, 3e-5, 1e-5, duration(seconds), duration(1.1 * seconds), 2e-4, None, 1e-6)
-    made.rate = Rate(4e-3 / seconds, 0.048 / seconds)
-    made.versus = Speedup("numpy", 1.6e-3 / seconds, 1.0, 2.0, True, verdict, 30, True)
-    made.shape = others.pop("shape", VECTOR)
+    shape = others.pop("shape", VECTOR)
+    made = Row("vecadd", backend, "cpu", "lecture", "float32", shape, "ok", threads=2, device="Made-up CPU")
+    made = replace(
+        made,
+        check=Check(True, "bitwise", 0.0),
+        seconds=Seconds(1e-4, 3e-5, 1e-5, duration(seconds), duration(1.1 * seconds), 2e-4, None, 1e-6),
+        rate=Rate(4e-3 / seconds, 0.048 / seconds),
+        versus=Speedup("numpy", 1.6e-3 / seconds, 1.0, 2.0, True, verdict, 30, True),
+    )
     return replace(with_work(made), **others)
 
 
@@ -321,8 +324,7 @@ class TestSeveralFiles:
 
     def test_of_machines_with_other_threads_stand_in_one_line(self) -> None:
         larger = report()
-        for row in larger.rows:
-            row.threads = 64
+        larger.rows = [replace(row, threads=64) for row in larger.rows]
         (table,) = across([report(), larger])
         assert {line.spec.threads for line in table.lines} == {None}
         assert all(cell is not None for line in table.lines for cell in line.cells)

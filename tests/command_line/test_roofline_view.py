@@ -50,8 +50,7 @@ def row_of(kernel: str, shape: dict[str, int], gflops: float, percent: float | N
     """An `ok` row with this rate."""
     seconds = Seconds(kernel=Duration(0.001, 0.00099, 0.00101, 0.0009, 30))
     made = Row(kernel, "openmp", "cpu", "tuned", "float32", shape, "ok", seconds=seconds, rate=Rate(gflops, 1.0))
-    made.percent_of_ceiling = percent
-    return with_work(made)
+    return with_work(replace(made, percent_of_ceiling=percent))
 
 
 def vecadd(n: int, gflops: float, percent: float | None = 50.0, **others: Any) -> Row:

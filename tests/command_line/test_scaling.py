@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command, run_here
-from made_rows import with_work
+from made_rows import with_work, without_rounds
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -73,10 +73,11 @@ def rows(
     made = []
     for count in threads:
         samples = seconds(count) * drift * np.exp(noise * generator.standard_normal(rounds))
-        row = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": BASE[0] * (count if weak else 1)}, "ok")
-        row.threads, row.kernel_seconds = count, list(map(float, samples))
         middle = float(np.median(samples))
-        row.seconds = Seconds(kernel=Duration(middle, None, None, middle, rounds))
+        kernel = Duration(middle, None, None, middle, rounds)
+        shape = {"n": BASE[0] * (count if weak else 1)}
+        row = Row("vecadd", backend, "cpu", "tuned", "float32", shape, "ok", threads=count)
+        row = replace(row, seconds=Seconds(kernel=kernel), kernel_seconds=list(map(float, samples)))
         made.append(with_work(row))
     return made
 
@@ -154,23 +155,19 @@ class TestLaws:
 class TestRows:
     def test_rounds_that_one_of_them_lacks_do_not_count(self) -> None:
         one, two = rows("one", amdahl(0.8), (1, 2))
-        one.kernel_seconds[3] = None
-        two.kernel_seconds[5] = None
-        two.kernel_seconds = two.kernel_seconds[:20]
+        one, two = without_rounds(one, 3), without_rounds(two, 5)
+        two = replace(two, kernel_seconds=two.kernel_seconds[:20])
         assert only(STRONG, one, two).fit.p == pytest.approx(0.8)
-        two.kernel_seconds = [None] * 5
-        assert curves(report(one, two)) == []
+        assert curves(report(one, replace(two, kernel_seconds=[None] * 5))) == []
 
     def test_strong_scaling_is_of_one_shape(self) -> None:
         one, two, three = rows("one", amdahl(0.8), (1, 2, 3))
-        two.requested, two.shape = two.shape, {"n": 50_000}
-        assert [point.threads for point in only(STRONG, one, two, three).points] == [3]
+        shortened = replace(two, requested=two.shape, shape={"n": 50_000})
+        assert [point.threads for point in only(STRONG, one, shortened, three).points] == [3]
 
     def test_both_may_be_shortened_alike(self) -> None:
-        one, two = rows("one", amdahl(0.8), (1, 2))
-        for row in (one, two):
-            row.requested, row.shape = row.shape, {"n": 50_000}
-        curve = only(STRONG, one, two)
+        both = rows("one", amdahl(0.8), (1, 2))
+        curve = only(STRONG, *(replace(row, requested=row.shape, shape={"n": 50_000}) for row in both))
         assert curve.fit.p == pytest.approx(0.8)
         assert any(re.fullmatch(r"\* .*50000.*: one cpu", note) for note in notes([curve]))
 
@@ -181,9 +178,8 @@ class TestRows:
 
     def test_what_was_not_timed_is_left_out(self) -> None:
         one, two, three = rows("one", amdahl(0.8), (1, 2, 3))
-        two.status = "mismatch"
-        three.kernel_seconds = []
-        assert curves(report(one, two, three)) == []
+        wrong, without_samples = replace(two, status="mismatch"), replace(three, kernel_seconds=[])
+        assert curves(report(one, wrong, without_samples)) == []
 
     def test_the_rows_of_a_comparison_on_one_number_of_threads_show_nothing(self) -> None:
         (four,) = rows("one", amdahl(0.8), (4,))
@@ -196,16 +192,17 @@ def ranks(seconds: Seconds_, of: str, kinds: Sequence[str], *, weak: bool = Fals
 
     Each rank sends 1000 bytes to every other, which takes a hundredth of the kernel; the least is 800.
     """
-    made = rows("mpi", seconds, (1, 2, 4), weak=weak)
-    for row in made:
+    made = []
+    for row in rows("mpi", seconds, (1, 2, 4), weak=weak):
         count = row.threads or 1
-        row.target = of.format(count)
-        row.stands_for = list(kinds) if count == 1 else [of.format(4)]
-        if row.target == of.format(4):
-            row.stands_for = []
-        others = int(row.target.split("x")[0]) - 1
+        target = of.format(count)
+        stands_for = list(kinds) if count == 1 else [of.format(4)]
+        if target == of.format(4):
+            stands_for = []
+        others = int(target.split("x")[0]) - 1
         kernel = 0.0 if row.seconds is None or row.seconds.kernel is None else row.seconds.kernel.median
-        row.communication = Communication(others * kernel / 100, [1000 * others] * (others + 1), 800.0 * others)
+        told = Communication(others * kernel / 100, [1000 * others] * (others + 1), 800.0 * others)
+        made.append(replace(row, target=target, communication=told, stands_for=stands_for))
     return made
 
 
@@ -514,9 +511,10 @@ class TestShown:
 
     def test_what_has_no_bound_is_not_compared_with_one(self) -> None:
         added = of_ranks()
-        for row in added.rows:
+        for at, row in enumerate(added.rows):
             if row.communication:
-                row.communication = replace(row.communication, bytes_sent=[0, 0], least_bytes=0.0)
+                told = replace(row.communication, bytes_sent=[0, 0], least_bytes=0.0)
+                added.rows[at] = replace(row, communication=told)
         (label,) = {text for axes in draw(added).axes[2:] for text in axes.get_legend_handles_labels()[1]
                     if "4x1" in text}  # fmt: skip
         assert ("3.0%" in label, "bound" in label) == (True, False)

@@ -44,10 +44,13 @@ def row(backend: str, at: int, kernel: Sequence[float] = SAME, whole: float = 1.
     """A row of vecadd whose kernels and whole calls take so many seconds, these give or take."""
     noise = np.exp(0.002 * np.random.default_rng(at).standard_normal(ROUNDS) * (backend != "numpy"))
     made = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": at}, "ok", threads=2)
-    made.kernel_seconds = list(itertools.islice(itertools.cycle(kernel), ROUNDS))
-    made.end_to_end_seconds = list(map(float, whole * noise))
-    made.seconds = Seconds(kernel=duration(kernel[0]), end_to_end=duration(whole))
-    made.versus = Speedup("numpy", 1.0, 1.0, 1.0, True, "same", ROUNDS, True)
+    made = replace(
+        made,
+        seconds=Seconds(kernel=duration(kernel[0]), end_to_end=duration(whole)),
+        versus=Speedup("numpy", 1.0, 1.0, 1.0, True, "same", ROUNDS, True),
+        kernel_seconds=list(itertools.islice(itertools.cycle(kernel), ROUNDS)),
+        end_to_end_seconds=list(map(float, whole * noise)),
+    )
     return with_work(made)
 
 
@@ -112,9 +115,7 @@ class TestCrossovers:
     def test_few_rounds_tell_who_loses_tenfold_and_nobody_else(self) -> None:
         rows = [row(name, at, kernel) for at in SIZES for name, kernel in (("numpy", SAME), ("far", (11.0,)))]
         rows += [row("near", at, (9.0,)) for at in SIZES]
-        for each in rows:
-            each.kernel_seconds = each.kernel_seconds[:3]
-        (found,) = sweeps(report(*rows))
+        (found,) = sweeps(report(*(replace(each, kernel_seconds=each.kernel_seconds[:3]) for each in rows)))
         assert [line.crossover(KERNEL) for line in found.lines[1:]] == [
             Crossover(None, 512, 512),
             Crossover(None, None, 512, 64),
@@ -140,18 +141,14 @@ class TestCrossovers:
         assert found.lines[0].crossover(KERNEL) is None
 
     def test_without_a_baseline_nothing_is_compared(self) -> None:
-        rows = [row("other", at) for at in SIZES]
-        for each in rows:
-            each.versus = None
+        rows = [replace(row("other", at), versus=None) for at in SIZES]
         (found,) = sweeps(report(*rows))
         assert found.baseline is None
         assert found.lines[0].crossover(WHOLE) is None
         assert crossover(found.lines[0].crossover(WHOLE)) == "not compared"
 
     def test_rows_of_files_without_whole_calls_by_round(self) -> None:
-        rows = [row(name, at) for name in ("numpy", "other") for at in SIZES]
-        for each in rows:
-            each.end_to_end_seconds = []
+        rows = [replace(row(name, at), end_to_end_seconds=[]) for name in ("numpy", "other") for at in SIZES]
         (found,) = sweeps(report(*rows))
         assert found.lines[1].crossover(WHOLE) is None
         assert found.lines[1].crossover(KERNEL) is not None
@@ -165,13 +162,13 @@ class TestPoints:
 
     def test_a_shortened_row_is_no_point(self) -> None:
         rows = [row("numpy", at) for at in SIZES]
-        rows[3].requested = {"n": 4096}
+        rows[3] = replace(rows[3], requested={"n": 4096})
         (found,) = sweeps(report(*rows))
         assert found.sizes == [64, 128, 256]
 
     def test_what_failed_and_oblong_shapes_are_no_points(self) -> None:
         rows = [row("numpy", at) for at in SIZES]
-        rows[0].status = "mismatch"
+        rows[0] = replace(rows[0], status="mismatch")
         oblong = replace(rows[1], kernel="matmul", shape={"m": 2, "n": 3, "k": 4})
         (found,) = sweeps(report(*rows, *[oblong] * 5))
         assert (found.asked.kernel, found.sizes) == ("vecadd", [128, 256, 512])
@@ -282,8 +279,9 @@ class TestShown:
 
     def test_that_a_size_had_but_a_look_is_no_news(self) -> None:
         looked = whole()
-        looked.rows[0].note = "3 of the 6 samples that an interval needs"
-        looked.rows[1].note = "built for a debugger; 3 of the 6 samples that an interval needs"
+        few = "3 of the 6 samples that an interval needs"
+        for at, note in enumerate((few, f"built for a debugger; {few}")):
+            looked.rows[at] = replace(looked.rows[at], note=note)
         text = io.StringIO()
         print_report(looked, Console(file=text, width=120))
         assert "built for a debugger" in text.getvalue()
@@ -329,9 +327,8 @@ class TestShown:
         assert "L1" not in style.svg(draw(replace(whole(), machine={})))
 
     def test_a_line_far_below_the_others_is_told_in_the_legend(self) -> None:
-        slow = [row("slow", at, SLOWER) for at in SIZES]
-        for each in slow:
-            each.seconds = Seconds(kernel=duration(2000.0), end_to_end=duration(2000.0))
+        seconds = Seconds(kernel=duration(2000.0), end_to_end=duration(2000.0))
+        slow = [replace(row("slow", at, SLOWER), seconds=seconds) for at in SIZES]
         text = style.svg(draw(report(*whole().rows, *slow)))
         assert "slow cpu: below, " in text
         assert "quick cpu: below" not in text

@@ -21,7 +21,7 @@ from py_backends.commands._options import Parser
 from py_backends.commands.report import page
 from py_backends.display import files, style
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.results.report import Report
+from py_backends.results.report import Report, Row
 
 CLONE = Path(__file__).parents[2]
 RECORDED = CLONE / "docs" / "results"
@@ -113,32 +113,36 @@ def slowed(report: Report) -> Report:
     """Some rows slower in every round, some faster, and the rest, the baselines among them, as they were."""
     made, generator = deepcopy(report), random.Random(1)
     made.created = "later"
-    for row in made.rows:
-        factor = generator.choice((0.5, 1.0, 1.0, 1.3))
-        if row.versus and row.backend != row.versus.baseline:
-            row.kernel_seconds = [each and each * factor for each in row.kernel_seconds]
-            figures = {name: getattr(row.versus, name) for name in ("speedup", "low", "high")}
-            row.versus = replace(row.versus, **{name: value and value / factor for name, value in figures.items()})
+    made.rows = [_slower(row, generator.choice((0.5, 1.0, 1.0, 1.3))) for row in made.rows]
     return made
+
+
+def _slower(row: Row, factor: float) -> Row:
+    if row.versus is None or row.backend == row.versus.baseline:
+        return row
+    figures = {name: getattr(row.versus, name) for name in ("speedup", "low", "high")}
+    versus = replace(row.versus, **{name: value and value / factor for name, value in figures.items()})
+    return replace(row, kernel_seconds=[each and each * factor for each in row.kernel_seconds], versus=versus)
 
 
 def spoil(report: Report) -> Report:
     """Every status there is, notes, shorter shapes, rows that are gone, and rounds that were disturbed."""
     made, generator = deepcopy(report), random.Random(2)
     made.created, made.interrupted = "later still", True
-    for at, row in enumerate(made.rows):
-        kind = generator.randrange(12)
-        if kind < len(STATUSES):
-            row.status, row.reason = STATUSES[kind], f"reason {at % 3}"
-            row.fix = LONGER_BUDGET if row.status == "skipped" else None
-        elif kind == len(STATUSES):
-            row.requested, row.shape = row.shape, {name: max(1, size // 2) for name, size in row.shape.items()}
-        elif kind == len(STATUSES) + 1:
-            row.note = f"note {at % 2}"
+    made.rows = [_spoilt(row, at, generator.randrange(12)) for at, row in enumerate(made.rows)]
     made.rows = [row for row in made.rows if generator.random() > 0.05]
     if made.rounds:
         made.rounds = replace(made.rounds, kept=made.rounds.taken // 3, disturbed={"steal": 2, "others": 3})
     return made
+
+
+def _spoilt(row: Row, at: int, kind: int) -> Row:
+    if kind < len(STATUSES):
+        fix = LONGER_BUDGET if STATUSES[kind] == "skipped" else None
+        return replace(row, status=STATUSES[kind], reason=f"reason {at % 3}", fix=fix)
+    if kind == len(STATUSES):
+        return replace(row, requested=row.shape, shape={name: max(1, size // 2) for name, size in row.shape.items()})
+    return replace(row, note=f"note {at % 2}") if kind == len(STATUSES) + 1 else row
 
 
 def names() -> Iterator[tuple[str, str]]:

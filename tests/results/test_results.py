@@ -70,10 +70,8 @@ class TestRanks:
 
     def report(self, told: Communication | None = TOLD, **of: Any) -> Report:
         kernel = Duration(2e-3, None, None, 2e-3, 3)
-        row = Row(
-            "vecadd", "mpi", "2x1", "tuned", "float32", {"n": 9}, "ok", note="by avx", seconds=Seconds(kernel=kernel)
-        )
-        row.communication = told
+        row = Row("vecadd", "mpi", "2x1", "tuned", "float32", {"n": 9}, "ok", note="by avx")
+        row = replace(row, seconds=Seconds(kernel=kernel), communication=told)
         return Report("2026-11-21T00:00:00+00:00", "0.1.0", {"cpu": "Made-up"}, {}, [replace(with_work(row), **of)])
 
     def test_are_read_as_they_were_written(self, tmp_path: Path) -> None:
@@ -284,9 +282,8 @@ class TestViews:
 
     @pytest.mark.parametrize(("clock", "said"), [(1.2, False), (9.0, True)])
     def test_a_launch_that_takes_longer_than_its_kernel_is_told(self, clock: float, said: bool) -> None:
-        report = report_of("ok")
         kernel, by_clock = (Duration(1e-6 * median, None, None, 1e-6, 3) for median in (1.0, clock))
-        report.rows[0].seconds, report.rows[0].rate = Seconds(kernel=kernel, clock=by_clock), Rate(1.0, 1.0)
+        report = report_of("ok", seconds=Seconds(kernel=kernel, clock=by_clock), rate=Rate(1.0, 1.0))
         words = "timed by the device's events; by the host's clock, with launch and wait: numpy cpu 9.00 µs"
         assert (words in markdown_text(report)) is said
 
@@ -304,8 +301,9 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def report_of(*statuses: str, interrupted: bool = False) -> Report:
-    rows = [Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, status) for status in statuses]
+def report_of(*statuses: str, interrupted: bool = False, **others: Any) -> Report:
+    """A report with a row of each status, which all have these other fields."""
+    rows = [Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, status, **others) for status in statuses]
     return Report("now", "0", {}, {}, rows, interrupted=interrupted)
 
 
@@ -349,8 +347,7 @@ class TestJsonOfObjects:
         assert (row["check"], row["seconds"], row["rate"], row["note"]) == (None, None, None, None)
 
     def test_few_samples_have_no_bounds(self) -> None:
-        report = report_of("ok")
-        report.rows[0].seconds = Seconds(kernel=Duration(2.0, None, None, 1.0, 5))
+        report = report_of("ok", seconds=Seconds(kernel=Duration(2.0, None, None, 1.0, 5)))
         (row,) = json.loads(report.to_json())["rows"]
         kernel = {"median": 2.0, "low": None, "high": None, "minimum": 1.0, "samples": 5}
         assert row["seconds"] == {
@@ -366,9 +363,8 @@ class TestJsonOfObjects:
 
     @pytest.mark.parametrize("figure", [float("nan"), float("inf"), -float("inf")])
     def test_what_json_has_no_word_for_is_refused(self, figure: float) -> None:
-        checked, rated = report_of("ok"), report_of("ok")
-        checked.rows[0].check = Check(False, "componentwise", figure)
-        rated.rows[0].rate = Rate(figure, 1.0)
+        checked = report_of("ok", check=Check(False, "componentwise", figure))
+        rated = report_of("ok", rate=Rate(figure, 1.0))
         for report in (checked, rated):
             with pytest.raises(ValueError, match="not JSON compliant"):
                 report.to_json()

@@ -242,11 +242,10 @@ RESUMED = {"command": None, "budget_seconds": 1.0}
 
 def row_of(backend: str, variant: str, samples: list[float | None], *, finished: bool = True) -> Row:
     """A row with these samples."""
-    seconds = (samples and samples[0]) or 1.0
-    row = Row("vecadd", backend, "cpu", variant, "float32", {"n": 1}, "ok", finished=finished)
-    row.seconds, row.rate = Seconds(kernel=Duration(seconds, None, None, seconds, 1)), Rate(1 / seconds, 1.0)
-    row.kernel_seconds = row.end_to_end_seconds = samples
-    return with_work(row)
+    kernel = (samples and samples[0]) or 1.0
+    seconds, rate = Seconds(kernel=Duration(kernel, None, None, kernel, 1)), Rate(1 / kernel, 1.0)
+    row = Row("vecadd", backend, "cpu", variant, "float32", {"n": 1}, "ok", seconds=seconds, rate=rate)
+    return with_work(replace(row, finished=finished, kernel_seconds=samples, end_to_end_seconds=samples))
 
 
 def report_of(*rows: Row, ceilings: list[Ceiling] | None = None) -> Report:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,16 +37,14 @@ def row(backend: str, variant: str = "tuned", *, shape: dict[str, int] = ASKED, 
     seconds = Seconds(kernel=Duration(1e-3, 0.99e-3, 1.01e-3, 1e-3, 30))
     status = others.pop("status", "ok")
     fields: dict[str, Any] = {"seconds": seconds, "rate": Rate(10.0, 1.0), "percent_of_ceiling": 65.0} | others
-    made = Row("matmul", backend, "cpu", variant, "float32", shape, status, **fields)
-    made.requested = None if shape == ASKED else ASKED
-    return with_work(made)
+    requested = None if shape == ASKED else ASKED
+    return with_work(Row("matmul", backend, "cpu", variant, "float32", shape, status, requested=requested, **fields))
 
 
 def report_of(*rows: Row, baseline_at: dict[str, int] = ASKED, rounds: Rounds | None = None) -> Report:
     """A report of these rows, which are all compared with numpy at its shape. None of them has converged."""
-    for each in rows:
-        each.versus = Speedup("numpy", 1.0, None, None, each.shape == baseline_at)
-    return Report("now", "0", {}, {}, list(rows), rounds=rounds)
+    compared = [replace(each, versus=Speedup("numpy", 1.0, None, None, each.shape == baseline_at)) for each in rows]
+    return Report("now", "0", {}, {}, compared, rounds=rounds)
 
 
 def footnotes(report: Report) -> list[str]:
@@ -89,8 +88,8 @@ def test_what_makes_all_times_worse_is_said_first() -> None:
 
 
 def test_a_race_says_of_how_many_functions_it_knows_nothing() -> None:
-    report = report_of(row("f()"), row("g()"))
-    report.settings, report.rows[1].status = {FUNCTIONS: {}}, "skipped"
+    report = report_of(row("f()"), row("g()", status="skipped"))
+    report.settings = {FUNCTIONS: {}}
     said = "1 row ran, and is right. Of the other 1 nobody knows: see why they did not run."
     assert layout.verdict(report) == (said, True)
 
@@ -103,7 +102,7 @@ def test_a_race_whose_bound_is_wider_than_the_values_calls_nothing_right() -> No
         assert layout.verdict(report)[0].startswith(text)
         assert report.exit_code() == code
     report.settings = {BOUND_WIDTH: 6.4}
-    report.rows[0].status = "mismatch"
+    report.rows[0] = replace(report.rows[0], status="mismatch")
     said = "1 of 2 rows that ran went wrong: 1 mismatch. Of the others nobody knows whether they are right."
     assert layout.verdict(report) == (said, True)
     assert report.exit_code() == 1
@@ -112,9 +111,8 @@ def test_a_race_whose_bound_is_wider_than_the_values_calls_nothing_right() -> No
 
 
 def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
-    others = [row("cuda", variant, seconds=None, rate=None) for variant in ("lecture", "tuned")]
-    for each in others:
-        each.status = "unavailable"
+    missing: dict[str, Any] = {"status": "unavailable", "seconds": None, "rate": None}
+    others = [row("cuda", variant, **missing) for variant in ("lecture", "tuned")]
     words = "nothing else ran at this shape: Not run says why"
     assert words in footnotes(report_of(row("numpy"), *others))
     assert words not in footnotes(report_of(row("numpy"), row("cpp"), *others))
@@ -170,10 +168,10 @@ class TestVariantsAreNamed:
 
     def test_in_notes_on_some_of_them(self) -> None:
         rows = [row(*each) for each in self.ROWS]
-        rows[0].note = "older than its source"
+        rows[0] = replace(rows[0], note="older than its source")
         (remark,) = remarks.notes(report_of(*rows))
         assert remark.subject == "cpp cpu lecture"
-        rows[1].note = rows[0].note
+        rows[1] = replace(rows[1], note=rows[0].note)
         (remark,) = remarks.notes(report_of(*rows))
         assert remark.subject == "cpp cpu", "all of its variants"
 
