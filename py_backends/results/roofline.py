@@ -29,8 +29,9 @@ ABOVE_ALL = "it seems to exceed even the best sample of its ceiling, but the sam
 """The notes of a row that has no per cent, since it would be above 100 without being certain.
 
 The second is that of a time for which no sample of the ceilings accounts."""
-_ADDITIONS_WRITE, _COPIES_WRITE = 1 / 3, 1 / 2
-"""The parts of their bytes that are written. A row that writes a smaller part may be faster: writing costs the most."""
+_ADDITIONS_WRITE, _COPIES_WRITE = 0.3, 0.45
+"""The parts of their bytes that are written: a third and a half, but for what is small, such as the weights of a
+filter. A row that writes a smaller part may be faster: writing costs the most."""
 WHAT_MOVES = {
     STREAMED: "additions",
     STORED: "additions",

@@ -18,6 +18,7 @@ from commands import CLONE, run_here, run_python
 from conftest import Comparison, after_a_change, chromium
 from made_rows import with_work
 
+import py_backends as pb
 from py_backends import registry
 from py_backends.commands.report.page import page
 from py_backends.commands.report.side_by_side import across
@@ -158,7 +159,7 @@ class TestContents:
     @pytest.mark.parametrize("file", ["sweep.json", "scaling.json"])
     def test_of_kernels_that_are_not_here_is_told_what_was_measured(self, file: str) -> None:
         """One row of a plug-in's kernel, and there was no page, or no table in a notebook."""
-        results = Report.read(CLONE / "docs" / "results" / file)
+        results = pb.read(CLONE / "docs" / "results" / file)  # which also sets how notebooks show it
         elsewhere = replace(results.rows[0], kernel="axpy")
         told = replace(results, rows=[*results.rows, elsewhere])
         root = Parsed(page([(file, told)])).root

@@ -20,6 +20,7 @@ from py_backends.commands._notebook import views
 from py_backends.commands._options import Parser
 from py_backends.commands.report import page
 from py_backends.display import files, style
+from py_backends.errors import WrongRequest
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.results.report import Report, Row
 
@@ -92,9 +93,12 @@ def picture(view: str, name: str, report: Report) -> Iterator[tuple[str, str]]:
 
 
 def printed(show: Callable[[Any, Console], None], shown: Any, width: int) -> str:
-    """What goes to a terminal of that width, colours and all."""
+    """What goes to a terminal of that width, colours and all; or what a view of other reports lacks in this one."""
     out = Console(file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor", highlight=False)
-    show(shown, out)
+    try:
+        show(shown, out)
+    except (AssertionError, KeyError) as lacking:
+        return repr(lacking)
     text: str = out.file.getvalue()  # type: ignore[attr-defined]  # it is the one above
     return text
 
@@ -105,8 +109,13 @@ def differences(name: str, report: Report) -> Iterator[tuple[str, str]]:
     from py_backends.commands.diff.table import print_difference
 
     for kind, other in (("itself", report), ("slowed", slowed(report)), ("spoilt", spoil(report))):
+        try:
+            found = diff(report, other)
+        except WrongRequest as nothing:
+            yield f"diff/{name}-{kind}.txt", str(nothing)
+            continue
         for width in WIDTHS:
-            yield f"diff/{name}-{kind}-{width}.txt", printed(print_difference, diff(report, other), width)
+            yield f"diff/{name}-{kind}-{width}.txt", printed(print_difference, found, width)
 
 
 def slowed(report: Report) -> Report:

@@ -103,7 +103,9 @@ class TestOutline:
         [
             ("vecadd", "lecture", (400,), lambda n: 3 * n / 4),
             ("dot", "lecture", (400,), lambda n: 2 * n / 4 + 2),
+            ("scan", "lecture", (400,), lambda n: 2 * n / 4 + 2),
             ("transpose", "lecture", (80, 120), lambda m, n: 3 * m * n / 4),
+            ("histogram", "lecture", (400,), lambda n: n / 4 + 512 + 256 / 4),
             ("heat", "lecture", (80, 30, 20), lambda m, n, _: 3 * (m / 4 + 2) * n),
             ("heat", "tuned", (80, 30, 20), lambda m, n, _: 3 * (m / 4 + 2 * 16) * n),
             ("nbody", "lecture", (80, 120), lambda m, n: 9 * m / 4 + 12 * n / 4),
