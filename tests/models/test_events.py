@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import threading
+import timeit
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -472,6 +473,30 @@ def test_a_sample_has_the_phases_of_the_call_that_takes_the_median_time(monkeypa
     figures = session.sample([], **how, **_arguments(TEXT, case))
     assert (figures["upload"], figures["end_to_end"]) == (3.0, 3.0)
     assert log.count("launch") == 5 + 4, "the launches are repeated once, on the buffers of the last call"
+    case.close()
+
+
+def test_a_statement_is_timed_by_its_mean_and_its_result_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It computes on copies, whose results would else not be looked at."""
+    runs: list[int] = []
+
+    class Timer(timeit.Timer):
+        """Three seconds a run."""
+
+        def timeit(self, number: int = 1) -> float:
+            runs.append(number)
+            super().timeit(number)
+            return 3.0 * number
+
+    monkeypatch.setattr("py_backends.workers.session.Timer", Timer)
+    session, case = session_on(Recorder([]))
+    case.poison()
+    how = {"statement": "np.add(a, b, out=c)", "warm_up": 2, "repetitions": 5, **_arguments(TEXT, case)}
+    assert session.sample_statement([], poisoned=False, **how) == {"seconds": 3.0}
+    assert not case.check_output().check.passed, "only a sample that is checked gives its result back"
+    assert session.sample_statement([], poisoned=True, **how) == {"seconds": 3.0}
+    assert case.check_output().check.passed
+    assert runs == [2, 5] * 2
     case.close()
 
 

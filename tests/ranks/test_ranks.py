@@ -95,6 +95,16 @@ class TestExchanges:
             sent[rank] += counts[(rank - step) % ranks]  # at first its own, then what came
         assert [exchange.sent(rank) for rank in range(ranks)] == sent
 
+    def test_a_block_that_lies_in_its_place_is_not_copied(self) -> None:
+        blocks, whole = (8, 16, 24), np.zeros(6)
+        ranks = Recorded(1, 3)
+        ranks.Allgatherv(np.zeros(2), (whole, (1, 2, 3)))
+        ranks.Allgatherv(IN_PLACE, (whole, (1, 2, 3)))
+        assert ranks.exchanges == [exchanges.Allgatherv(blocks), exchanges.Allgatherv(blocks, in_place=True)]
+        copied, in_place = (exchange.traffic(1) for exchange in ranks.exchanges)
+        assert copied.copied - in_place.copied == 16
+        assert copied.rounds == in_place.rounds
+
     @given(ranks=st.integers(1, 40))
     def test_a_sum_for_all_takes_as_many_messages_as_its_rounds(self, ranks: int) -> None:
         """Who holds whose elements, message by message: at the end all have all."""

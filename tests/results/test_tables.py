@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from py_backends.results.report import (
     Rounds,
     Row,
     Seconds,
+    ShownInNotebooks,
     Speedup,
 )
 from py_backends.results.roofline import UNCERTAIN
@@ -79,6 +81,28 @@ class TestPerCentsOfTheCeiling:
         assert (remark.subject, remark.text) == ("several", f"{UNCERTAIN}: mkl cpu, avx cpu")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "sure"),
+    [(0.75, 1.25, True), (0.74, 1.25, False), (0.75, 1.26, False), (None, None, True), (0.1, None, True)],
+)
+def test_a_time_is_sure_within_a_quarter_of_it(low: float | None, high: float | None, sure: bool) -> None:
+    timed = row("cpp", seconds=Seconds(kernel=Duration(1.0, low, high, 0.1, 30)))
+    assert timed.time_is_sure == sure
+    assert report_of(timed).is_unsure_of(timed) != sure
+    timed.status = "mismatch"
+    assert timed.time_is_sure, "it has no time"
+
+
+def test_the_part_in_which_ranks_communicate_is_of_the_kernels_time() -> None:
+    told = Communication(2.5e-4, [0], 0.0)
+    assert row("mpi", communication=told).communicating == 0.25
+    assert row("mpi", communication=Communication(2.0, [0], 0.0)).communicating == 1, "its clock is another one"
+    assert row("cpp").communicating is None
+    assert row("mpi", communication=told, seconds=None).communicating is None
+    no_time = Duration(0.0, None, None, 0.0, 1)
+    assert row("mpi", communication=told, seconds=Seconds(kernel=no_time)).communicating == 0
+
+
 def test_what_makes_all_times_worse_is_said_first() -> None:
     report = report_of(row("numpy"), rounds=Rounds(3, 3, {"others": 3}))
     assert (layout.warning(report) or "").startswith("Disturbed rounds count")
@@ -107,6 +131,10 @@ def test_a_race_whose_bound_is_wider_than_the_values_calls_nothing_right() -> No
     said = "1 of 2 rows that ran went wrong: 1 mismatch. Of the others nobody knows whether they are right."
     assert layout.verdict(report) == (said, True)
     assert report.exit_code() == 1
+    report.rows[1].status = "crashed"
+    said, bad = layout.verdict(report)
+    assert bad
+    assert "nobody knows" not in said, "there are no others"
     report.interrupted = True
     assert report.exit_code() == 130
 
@@ -210,6 +238,18 @@ def test_what_a_process_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[st
         print_report(made, out)
     assert words in " ".join(capsys.readouterr().out.split())
     assert words in " ".join(html.unescape(re.sub("<[^>]*>", "", _notebook.as_html(made))).split())
+
+
+def test_a_notebook_shows_what_was_set_for_it_and_else_the_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    report = report_of(row("numpy"))
+    monkeypatch.setattr(ShownInNotebooks, "as_text", lambda shown: f"{len(shown.rows)} row")
+    report._repr_pretty_(SimpleNamespace(text=said.append), False)
+    assert said == [str(report)] == ["1 row"]
+    monkeypatch.setattr(ShownInNotebooks, "as_html", None)
+    assert report._repr_html_() is None
+    monkeypatch.setattr(ShownInNotebooks, "as_html", lambda shown: f"<b>{len(shown.rows)}</b>")
+    assert report._repr_html_() == "<b>1</b>"
 
 
 def test_only_line_feeds_end_lines(capsys: pytest.CaptureFixture[str]) -> None:
