@@ -476,6 +476,57 @@ def test_a_sample_has_the_phases_of_the_call_that_takes_the_median_time(monkeypa
     case.close()
 
 
+class Holding(Recorder):
+    """Counts the buffers that it holds; its launch changes an input, or fails, where it is told to."""
+
+    held = placed = 0
+    fails = changes = False
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> contract.Launch:
+        launch = super().prepare(text, dtype)
+
+        def misled(buffers: Any, sizes: Any) -> None:
+            launch(buffers, sizes)
+            if self.changes:
+                buffers[0][0] += 1
+            if self.fails:
+                raise contract.KernelFault("as expected")
+
+        return misled
+
+    def place_one(self, *arguments: Any, **how: Any) -> Buffer:
+        self.held, self.placed = self.held + 1, self.placed + 1
+        return super().place_one(*arguments, **how)
+
+    def release(self, buffer: Buffer) -> None:
+        self.held -= 1
+
+
+def test_a_worker_gives_back_all_buffers() -> None:
+    """Else the memory of a GPU is full after some rows."""
+    device = Holding([])
+    session, case = session_on(device)
+    placed = _arguments(TEXT, case)
+    how = {"warm_up": 1, "calls": 3, "repetitions": 2, "poisoned": False, "cold": False}
+    session.first_launch([], **placed)
+    session.sample([], **how, **placed)
+    assert session.run([], **placed) == {"wrong": None}
+    device.fails = True
+    with pytest.raises(contract.KernelFault):
+        session.run([], **placed)
+    assert device.placed == 3 * (2 + 1 + 3 + 1 + 1)
+    assert device.held == 0
+    case.close()
+
+
+def test_a_checked_run_tells_of_an_input_that_was_changed() -> None:
+    device = Holding([])
+    session, case = session_on(device)
+    device.changes = True
+    assert session.run([], **_arguments(TEXT, case))["wrong"]
+    case.close()
+
+
 def test_a_statement_is_timed_by_its_mean_and_its_result_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """It computes on copies, whose results would else not be looked at."""
     runs: list[int] = []
