@@ -476,6 +476,35 @@ def test_a_sample_has_the_phases_of_the_call_that_takes_the_median_time(monkeypa
     case.close()
 
 
+def test_what_the_last_download_takes_longer_is_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each phase by a clock that moves by other seconds in each step."""
+    now, downloads = [0.0], iter([5.0, 12.0])
+
+    class Slow(Recorder):
+        def upload(self, array: Array) -> Any:
+            now[0] += 1.0
+            return super().upload(array)
+
+        def wait(self) -> None:
+            now[0] += 100.0
+
+        def download(self, buffer: Buffer, array: Array) -> None:
+            now[0] += next(downloads)
+
+        def release(self, buffer: Buffer) -> None:
+            now[0] += 2.0
+
+    session, case = session_on(Slow([]))
+    monkeypatch.setattr("py_backends.workers.session.perf_counter", lambda: now[0])
+    how = {"warm_up": 0, "calls": 1, "repetitions": 3, "poisoned": False, "cold": False}
+    found = session.sample([], **how, **_arguments(TEXT, case))
+    assert (found["upload"], found["download"], found["release"]) == (2.0, 5.0, 6.0)
+    assert found["end_to_end"] == 2.0 + 100.0 + 5.0 + 6.0
+    assert found["drain"] == 12.0 - 5.0
+    assert (found["kernel"], found["together"]) == (100.0, 300.0)
+    case.close()
+
+
 class Holding(Recorder):
     """Counts the buffers that it holds; its launch changes an input, or fails, where it is told to."""
 

@@ -299,6 +299,19 @@ def test_the_grid_cuts_what_is_long(ranks: int, sizes: tuple[int, int, int], gri
     assert MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes) == grid
 
 
+@pytest.mark.parametrize("ranks", [4, 12, 30])
+def test_all_ranks_of_an_exchange_name_the_same_first_one(ranks: int) -> None:
+    """By it a simulation of all ranks finds those that exchange with one another."""
+    kernel = Distributed(MATMUL.problem, MATMUL.load(), np.dtype(np.float32))
+    recorded = [record(kernel, rank, ranks, (120, 120, 120)).exchanges for rank in range(ranks)]
+    for step in zip(*recorded, strict=True):
+        members: dict[int, list[int]] = {}
+        for rank, (first, size, _) in enumerate(step):
+            members.setdefault(first, []).append(rank)
+            assert size == step[first][1]
+        assert all(first == min(those) and len(those) == step[first][1] for first, those in members.items())
+
+
 @settings(max_examples=50)
 @given(ranks=st.integers(1, 64), sizes=st.tuples(*[st.integers(1, 2000)] * 3))
 def test_what_a_grid_sends_is_no_less_than_the_bound(ranks: int, sizes: tuple[int, int, int]) -> None:

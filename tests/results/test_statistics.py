@@ -99,3 +99,11 @@ def test_what_is_left_of_an_estimate_is_as_uncertain_as_both() -> None:
     assert (sure.value, sure.low, sure.high) == tuple(map(pytest.approx, (0.5, 0.2, 0.9)))
     nothing = Estimate(0.2, 0.1, 0.3).less(Estimate(0.7, 0.7, 0.7))
     assert (nothing.value, nothing.low, nothing.high) == (0.0, 0.0, pytest.approx(0.1))
+
+
+def test_estimates_are_scaled_added_and_drawn_towards_one_another_with_their_intervals() -> None:
+    one, two = Estimate(2.0, 1.0, 4.0), Estimate(6.0, 3.0, 20.0)
+    assert one.times(3) == Estimate(6.0, 3.0, 12.0)
+    assert one.plus(two) == Estimate(8.0, 4.0, 24.0)
+    assert (one.towards(two, 0), one.towards(two, 0.25), one.towards(two, 1)) == (one, Estimate(3.0, 1.5, 8.0), two)
+    assert Estimate.exactly(5.0) == Estimate(5.0, 5.0, 5.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +16,7 @@ from rich.text import Text
 from py_backends.commands import _notebook
 from py_backends.commands.compare.table import print_report
 from py_backends.display import comparison, console, layout, remarks
+from py_backends.errors import WrongRequest
 from py_backends.results.report import (
     BOUND_WIDTH,
     FUNCTIONS,
@@ -163,6 +166,23 @@ def test_the_heading_does_not_say_that_a_wrong_row_is_right(status: str, said: s
     assert section.subtitle == said
 
 
+def test_rows_without_a_time_stand_below_with_the_reason_and_wrong_ones_last() -> None:
+    others = [
+        row("mpi", status="crashed", reason="it died", fix="start it again", seconds=None, rate=None),
+        row("python", seconds=None, rate=None),
+        row("cuda", status="emulated", reason="no driver", shape=SMALLER, seconds=None, rate=None),
+    ]
+    (section,) = comparison.sections(report_of(row("numpy"), *others))
+    assert [cells[0] for cells in section.rows] == ["numpy"]
+    untimed, emulated, crashed = section.lines
+    assert [each.names[0] for each in section.lines] == ["python", "cuda", "mpi"]
+    assert [each.wrong for each in section.lines] == [False, False, True]
+    assert "261 x 255 x 249" in emulated.text
+    assert "no driver" in emulated.text
+    assert "CPU" not in untimed.text
+    assert crashed.text == "crashed: it died; start it again"
+
+
 def test_where_arrays_lie_is_said_beside_the_caches() -> None:
     report = report_of(row("numpy"))
     report.machine["cache_bytes"] = {"L2": 2**20, "L3": 2**25}
@@ -238,6 +258,21 @@ def test_what_a_process_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[st
         print_report(made, out)
     assert words in " ".join(capsys.readouterr().out.split())
     assert words in " ".join(html.unescape(re.sub("<[^>]*>", "", _notebook.as_html(made))).split())
+
+
+def test_a_kernel_without_an_operation_or_an_element_is_read(tmp_path: Path) -> None:
+    """A transpose has no operation, and an array of no element no byte either; neither has more than 64 bits."""
+    path = tmp_path / "results.json"
+    for shape in ({"m": 3, "n": 5}, {"m": 0, "n": 5}):
+        moved = with_work(Row("transpose", "numpy", "cpu", "tuned", "float32", shape, "ok"))
+        report = Report("now", "0", {}, {}, [moved])
+        path.write_text(report.to_json())
+        assert Report.read(path) == report
+        assert moved.work is not None
+        moved.work = replace(moved.work, bytes=2**63)
+        path.write_text(report.to_json())
+        with pytest.raises(WrongRequest):
+            Report.read(path)
 
 
 def test_a_notebook_shows_what_was_set_for_it_and_else_the_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
