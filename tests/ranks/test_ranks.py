@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
 from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder
+from py_backends.ranks.communicator import CountingCommunicator
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.mpi import IN_PLACE, PROC_NULL, Communicator, Create_subarray, check_grid
 from py_backends.ranks.outline import record
@@ -193,6 +195,22 @@ class TestExchanges:
         assert exchange.sent(1) == 4 * 3 * 2
         traffic = exchange.traffic(1)
         assert (traffic.copied, traffic.strided) == (4 * 3 * 2, 4 * 3 * 2)
+
+
+def test_what_ranks_communicate_is_counted_with_all_that_are_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that moves by three seconds in each exchange."""
+    now = [0.0]
+    line: Any = SimpleNamespace(rank=1, size=2)
+    line.Allreduce = lambda *_: now.__setitem__(0, now[0] + 3.0)
+    line.Create_cart = lambda _: SimpleNamespace(Sub=lambda _: line)
+    monkeypatch.setattr("py_backends.ranks.communicator.perf_counter", lambda: now[0])
+    monkeypatch.setattr("py_backends.ranks.exchanges._sent", lambda own: own)
+    monkeypatch.setattr("py_backends.ranks.exchanges._operation", lambda name: name)
+    ranks = CountingCommunicator(line)
+    assert (ranks.tally.seconds, ranks.tally.sent) == (0.0, 0)
+    for among in (ranks, ranks, ranks.Create_cart((2, 1)).Sub((True, False))):
+        among.Allreduce(np.ones(4), np.ones(4))
+    assert (ranks.tally.seconds, ranks.tally.sent) == (9.0, 3 * 32)
 
 
 class Recorded(Communicator):
