@@ -334,6 +334,7 @@ class TestPlacing:
         adopted = Adopted("there", (9,), np.dtype(np.float64), 0)
         placed = self.Noting().place(lambda *_: None, (), [adopted, *self.ARRAYS[:1]])
         assert placed == ["there", ("allocate", 1)]
+        assert adopted.writable, "an output may be adopted, unless its device says that it may not"
 
     def test_what_was_placed_is_released_where_one_fails(self) -> None:
         device = self.Noting(full=3)
