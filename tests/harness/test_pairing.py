@@ -21,10 +21,10 @@ from py_backends.harness.schedule import until_known
 from py_backends.harness.summary import judge, row_of
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.harness.watch import Watch
-from py_backends.results.report import Communication, Speedup
+from py_backends.results.report import Check, Communication, Rate, Speedup
 from py_backends.results.spec import Spec
 from py_backends.workers.process import WorkerFailed
-from py_backends.workers.runner import Runner, Sample
+from py_backends.workers.runner import Prepared, Runner, Sample
 
 N = 1000
 
@@ -89,6 +89,23 @@ class TestPairs:
             pytest.approx(0.0201), [8, 16], 0.0, [0.01, pytest.approx(0.0201)], [0.4, pytest.approx(0.5001)]
         )
         assert made.communicating == pytest.approx(0.04, rel=0.1)
+
+    def test_a_checked_row_has_rates_and_says_where_it_ran(self) -> None:
+        row = sampled(timed(size=N // 2), 0.5, noise=0)
+        assert row_of(row).rate is None, "a row without a check has no result"
+        row.check = Check(True, "bitwise", 0.0)
+        row.prepared, row.notes = Prepared(0.25, None, first_launch=0.75), ["one", "two"]
+        made = row_of(row)
+        assert made.rate == Rate(pytest.approx(1e-9 * (N // 2) / 0.5), pytest.approx(1e-9 * 3 * 4 * (N // 2) / 0.5))
+        assert (made.shape, made.requested, made.note) == ({"n": N // 2}, {"n": N}, "one; two")
+        assert made.seconds is not None
+        assert (made.seconds.prepare, made.seconds.first_launch, made.kept) == (0.25, 0.75, False)
+        assert made.seconds.kernel == made.seconds.end_to_end
+        assert made.kernel_seconds == made.end_to_end_seconds == [0.5] * 40
+
+    def test_rows_on_other_numbers_of_threads_have_workers_of_their_own(self) -> None:
+        rows = [replace(timed(), threads=threads) for threads in (2, 3, None)]
+        assert [row.worker for row in rows] == [("numpy", "cpu", 2), ("numpy", "cpu", 3), ("numpy", "cpu", 0)]
 
     def test_rows_and_controls_are_judged_alike(self) -> None:
         quick, alike = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 1.0005)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from py_backends import registry
-from py_backends.contract import Problem, Reference
+from py_backends import registry, source_head
+from py_backends.contract import Adopted, Device, Problem, Reference, Target
 from py_backends.functions import api
 from py_backends.kernel_text import KernelText, Stages, WorkItems
 
@@ -219,6 +221,126 @@ class TestWorkItems:
             elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
             assert elements is not None
             assert elements <= 5 * arrays + 2**18, sizes
+
+
+class TestWhatCMakeIsTold:
+    """A hash, what to watch, and for each instruction set the formats in which a source is compiled."""
+
+    @pytest.mark.parametrize(
+        ("declared", "compiled_for"),
+        [
+            ("", ["avx2,float32,int8", "avx512,float32,int8"]),
+            ("// ---\n// Formats on amx: int8\n", ["avx2,float32,int8", "amx,int8", "avx512,float32,int8"]),
+            ("// ---\n// Formats: int8\n// Formats on avx512: float32\n", ["avx2,int8", "avx512,float32"]),
+        ],
+        ids=["nothing", "for a set that is compiled for where it is named", "for all sets and for one"],
+    )  # fmt: skip
+    def test_of_formats(self, declared: str, compiled_for: list[str], tmp_path: Path) -> None:
+        source = self.source(tmp_path, declared)
+        (tmp_path / "problem.py").write_text('class Mine:\n    dtypes = ("float32", "int8")\n')
+        _, watched, *told = self.told(source)
+        assert told == compiled_for
+        assert watched.split(";") == [str(source), str(tmp_path / "beside.hpp"), str(tmp_path / "problem.py")]
+
+    def test_of_a_kernel_that_says_nothing(self, tmp_path: Path) -> None:
+        _, watched, *told = self.told(self.source(tmp_path))
+        assert told == ["avx2,float32,float64", "avx512,float32,float64"]
+        assert "problem.py" not in watched
+
+    def test_of_a_change_in_what_is_included(self, tmp_path: Path) -> None:
+        source = self.source(tmp_path)
+        before, again = self.told(source), self.told(source)
+        (tmp_path / "beside.hpp").write_text("// changed\n")
+        after = self.told(source)
+        assert before == again
+        assert before[0] != after[0]
+        assert before[1:] == after[1:]
+
+    @staticmethod
+    def source(folder: Path, declared: str = "") -> Path:
+        (folder / "lecture").mkdir()
+        (folder / "beside.hpp").write_text("// beside\n")
+        source = folder / "lecture" / "avx.cpp"
+        source.write_text(f'// mine: c = a.\n{declared}#include <cmath>\n#include "../beside.hpp"\n')
+        return source
+
+    @staticmethod
+    def told(source: Path) -> list[str]:
+        command = [sys.executable, source_head.__file__, str(source), "avx2;amx;avx512", "amx;sve"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_a_device_that_says_nothing_of_itself_promises_nothing() -> None:
+    """The suite would hold it to bits that stay the same, and a forked child would compute on it."""
+
+    class Silent(Device):
+        prepare = upload = allocate = wait = download = release = lambda *_: None  # type: ignore[assignment]
+
+    device, launch = Silent(), lambda *_: None
+    assert not any((device.deterministic, device.survives_fork, device.profiled, device.processes))
+    assert device.on_cpu
+    assert device.obeys_threads
+    assert (device.note, device.cache_bytes) == (None, 0)
+    assert {device.event_seconds(), device.communication(), device.bandwidth()} == {None}
+    assert {device.peak(np.dtype(np.float32)), device.remark(launch, (), []), device.adopt(np.ones(1))} == {None}
+    target = Target("mine")
+    assert target.available
+    assert target.subnormals
+    assert not any((target.emulated, target.interpreted, target.borrowed, target.just_in_time, target.few_sizes))
+
+
+class TestPlacing:
+    """Buffers for inputs and outputs, in their order; none is left where one cannot be had."""
+
+    class Noting(Device):
+        """Notes what it does with arrays, which are named by their lengths, and has no room for one of `full`."""
+
+        def __init__(self, full: int | None = None) -> None:
+            self.full, self.released = full, list[Any]()
+
+        def upload(self, array: Any) -> Any:
+            return self._made("upload", array)
+
+        def allocate(self, array: Any) -> Any:
+            return self._made("allocate", array)
+
+        def _made(self, how: str, array: Any) -> Any:
+            if array.size == self.full:
+                raise MemoryError
+            return how, array.size
+
+        def release(self, buffer: Any) -> None:
+            self.released.append(buffer)
+
+        prepare = wait = download = lambda *_: None  # type: ignore[assignment]
+
+    ARRAYS: ClassVar = [np.ones(count) for count in (1, 2, 3, 4)]
+
+    @pytest.mark.parametrize(
+        ("outputs", "filled", "uploaded"), [(1, False, 3), (2, False, 2), (1, True, 4), (2, True, 4)]
+    )
+    def test_inputs_are_uploaded_and_outputs_where_they_are_filled(
+        self, outputs: int, filled: bool, uploaded: int
+    ) -> None:
+        placed = self.Noting().place(lambda *_: None, (), self.ARRAYS, outputs=outputs, filled=filled)
+        assert placed == [("upload" if at < uploaded else "allocate", at + 1) for at in range(4)]
+
+    def test_one_output_is_the_usual_number(self) -> None:
+        assert [how for how, _ in self.Noting().place(lambda *_: None, (), self.ARRAYS)] == ["upload"] * 3 + [
+            "allocate"
+        ]
+
+    def test_what_was_adopted_is_there(self) -> None:
+        adopted = Adopted("there", (9,), np.dtype(np.float64), 0)
+        placed = self.Noting().place(lambda *_: None, (), [adopted, *self.ARRAYS[:1]])
+        assert placed == ["there", ("allocate", 1)]
+        assert adopted.writable, "an output may be adopted, unless its device says that it may not"
+
+    def test_what_was_placed_is_released_where_one_fails(self) -> None:
+        device = self.Noting(full=3)
+        with pytest.raises(MemoryError):
+            device.place(lambda *_: None, (), self.ARRAYS)
+        assert device.released == [("upload", 1), ("upload", 2)]
 
 
 class Stepped(Problem):

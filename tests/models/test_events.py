@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import threading
+import timeit
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -472,6 +473,110 @@ def test_a_sample_has_the_phases_of_the_call_that_takes_the_median_time(monkeypa
     figures = session.sample([], **how, **_arguments(TEXT, case))
     assert (figures["upload"], figures["end_to_end"]) == (3.0, 3.0)
     assert log.count("launch") == 5 + 4, "the launches are repeated once, on the buffers of the last call"
+    case.close()
+
+
+def test_what_the_last_download_takes_longer_is_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each phase by a clock that moves by other seconds in each step."""
+    now, downloads = [0.0], iter([5.0, 12.0])
+
+    class Slow(Recorder):
+        def upload(self, array: Array) -> Any:
+            now[0] += 1.0
+            return super().upload(array)
+
+        def wait(self) -> None:
+            now[0] += 100.0
+
+        def download(self, buffer: Buffer, array: Array) -> None:
+            now[0] += next(downloads)
+
+        def release(self, buffer: Buffer) -> None:
+            now[0] += 2.0
+
+    session, case = session_on(Slow([]))
+    monkeypatch.setattr("py_backends.workers.session.perf_counter", lambda: now[0])
+    how = {"warm_up": 0, "calls": 1, "repetitions": 3, "poisoned": False, "cold": False}
+    found = session.sample([], **how, **_arguments(TEXT, case))
+    assert (found["upload"], found["download"], found["release"]) == (2.0, 5.0, 6.0)
+    assert found["end_to_end"] == 2.0 + 100.0 + 5.0 + 6.0
+    assert found["drain"] == 12.0 - 5.0
+    assert (found["kernel"], found["together"]) == (100.0, 300.0)
+    case.close()
+
+
+class Holding(Recorder):
+    """Counts the buffers that it holds; its launch changes an input, or fails, where it is told to."""
+
+    held = placed = 0
+    fails = changes = False
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> contract.Launch:
+        launch = super().prepare(text, dtype)
+
+        def misled(buffers: Any, sizes: Any) -> None:
+            launch(buffers, sizes)
+            if self.changes:
+                buffers[0][0] += 1
+            if self.fails:
+                raise contract.KernelFault("as expected")
+
+        return misled
+
+    def place_one(self, *arguments: Any, **how: Any) -> Buffer:
+        self.held, self.placed = self.held + 1, self.placed + 1
+        return super().place_one(*arguments, **how)
+
+    def release(self, buffer: Buffer) -> None:
+        self.held -= 1
+
+
+def test_a_worker_gives_back_all_buffers() -> None:
+    """Else the memory of a GPU is full after some rows."""
+    device = Holding([])
+    session, case = session_on(device)
+    placed = _arguments(TEXT, case)
+    how = {"warm_up": 1, "calls": 3, "repetitions": 2, "poisoned": False, "cold": False}
+    session.first_launch([], **placed)
+    session.sample([], **how, **placed)
+    assert session.run([], **placed) == {"wrong": None}
+    device.fails = True
+    with pytest.raises(contract.KernelFault):
+        session.run([], **placed)
+    assert device.placed == 3 * (2 + 1 + 3 + 1 + 1)
+    assert device.held == 0
+    case.close()
+
+
+def test_a_checked_run_tells_of_an_input_that_was_changed() -> None:
+    device = Holding([])
+    session, case = session_on(device)
+    device.changes = True
+    assert session.run([], **_arguments(TEXT, case))["wrong"]
+    case.close()
+
+
+def test_a_statement_is_timed_by_its_mean_and_its_result_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It computes on copies, whose results would else not be looked at."""
+    runs: list[int] = []
+
+    class Timer(timeit.Timer):
+        """Three seconds a run."""
+
+        def timeit(self, number: int = 1) -> float:
+            runs.append(number)
+            super().timeit(number)
+            return 3.0 * number
+
+    monkeypatch.setattr("py_backends.workers.session.Timer", Timer)
+    session, case = session_on(Recorder([]))
+    case.poison()
+    how = {"statement": "np.add(a, b, out=c)", "warm_up": 2, "repetitions": 5, **_arguments(TEXT, case)}
+    assert session.sample_statement([], poisoned=False, **how) == {"seconds": 3.0}
+    assert not case.check_output().check.passed, "only a sample that is checked gives its result back"
+    assert session.sample_statement([], poisoned=True, **how) == {"seconds": 3.0}
+    assert case.check_output().check.passed
+    assert runs == [2, 5] * 2
     case.close()
 
 

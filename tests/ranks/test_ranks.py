@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
 from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder
+from py_backends.ranks.communicator import CountingCommunicator
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.mpi import IN_PLACE, PROC_NULL, Communicator, Create_subarray, check_grid
 from py_backends.ranks.outline import record
@@ -94,6 +96,16 @@ class TestExchanges:
         for step, rank in product(range(ranks - 1), range(ranks)):
             sent[rank] += counts[(rank - step) % ranks]  # at first its own, then what came
         assert [exchange.sent(rank) for rank in range(ranks)] == sent
+
+    def test_a_block_that_lies_in_its_place_is_not_copied(self) -> None:
+        blocks, whole = (8, 16, 24), np.zeros(6)
+        ranks = Recorded(1, 3)
+        ranks.Allgatherv(np.zeros(2), (whole, (1, 2, 3)))
+        ranks.Allgatherv(IN_PLACE, (whole, (1, 2, 3)))
+        assert ranks.exchanges == [exchanges.Allgatherv(blocks), exchanges.Allgatherv(blocks, in_place=True)]
+        copied, in_place = (exchange.traffic(1) for exchange in ranks.exchanges)
+        assert copied.copied - in_place.copied == 16
+        assert copied.rounds == in_place.rounds
 
     @given(ranks=st.integers(1, 40))
     def test_a_sum_for_all_takes_as_many_messages_as_its_rounds(self, ranks: int) -> None:
@@ -183,6 +195,22 @@ class TestExchanges:
         assert exchange.sent(1) == 4 * 3 * 2
         traffic = exchange.traffic(1)
         assert (traffic.copied, traffic.strided) == (4 * 3 * 2, 4 * 3 * 2)
+
+
+def test_what_ranks_communicate_is_counted_with_all_that_are_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that moves by three seconds in each exchange."""
+    now = [0.0]
+    line: Any = SimpleNamespace(rank=1, size=2)
+    line.Allreduce = lambda *_: now.__setitem__(0, now[0] + 3.0)
+    line.Create_cart = lambda _: SimpleNamespace(Sub=lambda _: line)
+    monkeypatch.setattr("py_backends.ranks.communicator.perf_counter", lambda: now[0])
+    monkeypatch.setattr("py_backends.ranks.exchanges._sent", lambda own: own)
+    monkeypatch.setattr("py_backends.ranks.exchanges._operation", lambda name: name)
+    ranks = CountingCommunicator(line)
+    assert (ranks.tally.seconds, ranks.tally.sent) == (0.0, 0)
+    for among in (ranks, ranks, ranks.Create_cart((2, 1)).Sub((True, False))):
+        among.Allreduce(np.ones(4), np.ones(4))
+    assert (ranks.tally.seconds, ranks.tally.sent) == (9.0, 3 * 32)
 
 
 class Recorded(Communicator):
@@ -287,6 +315,19 @@ def test_a_grid_has_a_place_for_every_rank(ranks: int, sizes: tuple[int, int, in
 )
 def test_the_grid_cuts_what_is_long(ranks: int, sizes: tuple[int, int, int], grid: tuple[int, ...]) -> None:
     assert MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes) == grid
+
+
+@pytest.mark.parametrize("ranks", [4, 12, 30])
+def test_all_ranks_of_an_exchange_name_the_same_first_one(ranks: int) -> None:
+    """By it a simulation of all ranks finds those that exchange with one another."""
+    kernel = Distributed(MATMUL.problem, MATMUL.load(), np.dtype(np.float32))
+    recorded = [record(kernel, rank, ranks, (120, 120, 120)).exchanges for rank in range(ranks)]
+    for step in zip(*recorded, strict=True):
+        members: dict[int, list[int]] = {}
+        for rank, (first, size, _) in enumerate(step):
+            members.setdefault(first, []).append(rank)
+            assert size == step[first][1]
+        assert all(first == min(those) and len(those) == step[first][1] for first, those in members.items())
 
 
 @settings(max_examples=50)

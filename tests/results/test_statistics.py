@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from py_backends.results.report import Estimate
 from py_backends.results.statistics import duration, holm, median
 
 ORDER_STATISTICS = {6: (1, 6), 7: (1, 7), 8: (1, 8), 9: (2, 8), 10: (2, 9), 15: (4, 12), 20: (6, 15), 30: (10, 21)}
@@ -88,3 +89,21 @@ class TestHolm:
         found = np.mean([min(holm(row.tolist())) < 0.05 for row in p_values])
         assert promised <= 0.05
         assert found == pytest.approx(promised, abs=3 * math.sqrt(promised * (1 - promised) / draws))
+
+
+def test_what_is_left_of_an_estimate_is_as_uncertain_as_both() -> None:
+    """Each was measured by itself: their errors add as the sides of a right angle."""
+    left = Estimate(0.7, 0.4, 1.1).less(Estimate(0.2, 0.17, 0.6))
+    assert (left.value, left.low, left.high) == (pytest.approx(0.5), 0.0, pytest.approx(0.5 + math.hypot(0.4, 0.03)))
+    sure = Estimate(0.7, 0.4, 1.1).less(Estimate.exactly(0.2))
+    assert (sure.value, sure.low, sure.high) == tuple(map(pytest.approx, (0.5, 0.2, 0.9)))
+    nothing = Estimate(0.2, 0.1, 0.3).less(Estimate(0.7, 0.7, 0.7))
+    assert (nothing.value, nothing.low, nothing.high) == (0.0, 0.0, pytest.approx(0.1))
+
+
+def test_estimates_are_scaled_added_and_drawn_towards_one_another_with_their_intervals() -> None:
+    one, two = Estimate(2.0, 1.0, 4.0), Estimate(6.0, 3.0, 20.0)
+    assert one.times(3) == Estimate(6.0, 3.0, 12.0)
+    assert one.plus(two) == Estimate(8.0, 4.0, 24.0)
+    assert (one.towards(two, 0), one.towards(two, 0.25), one.towards(two, 1)) == (one, Estimate(3.0, 1.5, 8.0), two)
+    assert Estimate.exactly(5.0) == Estimate(5.0, 5.0, 5.0)

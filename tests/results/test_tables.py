@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from rich.text import Text
 from py_backends.commands import _notebook
 from py_backends.commands.compare.table import print_report
 from py_backends.display import comparison, console, layout, remarks
+from py_backends.errors import WrongRequest
 from py_backends.results.report import (
     BOUND_WIDTH,
     FUNCTIONS,
@@ -24,6 +27,7 @@ from py_backends.results.report import (
     Rounds,
     Row,
     Seconds,
+    ShownInNotebooks,
     Speedup,
 )
 from py_backends.results.roofline import UNCERTAIN
@@ -78,6 +82,27 @@ class TestPerCentsOfTheCeiling:
         assert (remark.subject, remark.text) == ("several", f"{UNCERTAIN}: mkl cpu, avx cpu")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "sure"),
+    [(0.75, 1.25, True), (0.74, 1.25, False), (0.75, 1.26, False), (None, None, True), (0.1, None, True)],
+)
+def test_a_time_is_sure_within_a_quarter_of_it(low: float | None, high: float | None, sure: bool) -> None:
+    timed = row("cpp", seconds=Seconds(kernel=Duration(1.0, low, high, 0.1, 30)))
+    assert timed.time_is_sure == sure
+    assert report_of(timed).is_unsure_of(timed) != sure
+    assert replace(timed, status="mismatch").time_is_sure, "it has no time"
+
+
+def test_the_part_in_which_ranks_communicate_is_of_the_kernels_time() -> None:
+    told = Communication(2.5e-4, [0], 0.0)
+    assert row("mpi", communication=told).communicating == 0.25
+    assert row("mpi", communication=Communication(2.0, [0], 0.0)).communicating == 1, "its clock is another one"
+    assert row("cpp").communicating is None
+    assert row("mpi", communication=told, seconds=None).communicating is None
+    no_time = Duration(0.0, None, None, 0.0, 1)
+    assert row("mpi", communication=told, seconds=Seconds(kernel=no_time)).communicating == 0
+
+
 def test_what_makes_all_times_worse_is_said_first() -> None:
     report = report_of(row("numpy"), rounds=Rounds(3, 3, {"others": 3}))
     assert (layout.warning(report) or "").startswith("Disturbed rounds count")
@@ -106,6 +131,10 @@ def test_a_race_whose_bound_is_wider_than_the_values_calls_nothing_right() -> No
     said = "1 of 2 rows that ran went wrong: 1 mismatch. Of the others nobody knows whether they are right."
     assert layout.verdict(report) == (said, True)
     assert report.exit_code() == 1
+    report.rows[1] = replace(report.rows[1], status="crashed")
+    said, bad = layout.verdict(report)
+    assert bad
+    assert "nobody knows" not in said, "there are no others"
     report.interrupted = True
     assert report.exit_code() == 130
 
@@ -131,6 +160,23 @@ def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
 def test_the_heading_does_not_say_that_a_wrong_row_is_right(status: str, said: str) -> None:
     (section,) = comparison.sections(report_of(row("numpy"), row("cpp", status=status, seconds=None, rate=None)))
     assert section.subtitle == said
+
+
+def test_rows_without_a_time_stand_below_with_the_reason_and_wrong_ones_last() -> None:
+    others = [
+        row("mpi", status="crashed", reason="it died", fix="start it again", seconds=None, rate=None),
+        row("python", seconds=None, rate=None),
+        row("cuda", status="emulated", reason="no driver", shape=SMALLER, seconds=None, rate=None),
+    ]
+    (section,) = comparison.sections(report_of(row("numpy"), *others))
+    assert [cells[0] for cells in section.rows] == ["numpy"]
+    untimed, emulated, crashed = section.lines
+    assert [each.names[0] for each in section.lines] == ["python", "cuda", "mpi"]
+    assert [each.wrong for each in section.lines] == [False, False, True]
+    assert "261 x 255 x 249" in emulated.text
+    assert "no driver" in emulated.text
+    assert "CPU" not in untimed.text
+    assert crashed.text == "crashed: it died; start it again"
 
 
 def test_where_arrays_lie_is_said_beside_the_caches() -> None:
@@ -208,6 +254,33 @@ def test_what_a_process_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[st
         print_report(made, out)
     assert words in " ".join(capsys.readouterr().out.split())
     assert words in " ".join(html.unescape(re.sub("<[^>]*>", "", _notebook.as_html(made))).split())
+
+
+def test_a_kernel_without_an_operation_or_an_element_is_read(tmp_path: Path) -> None:
+    """A transpose has no operation, and an array of no element no byte either; neither has more than 64 bits."""
+    path = tmp_path / "results.json"
+    for shape in ({"m": 3, "n": 5}, {"m": 0, "n": 5}):
+        moved = with_work(Row("transpose", "numpy", "cpu", "tuned", "float32", shape, "ok"))
+        report = Report("now", "0", {}, {}, [moved])
+        path.write_text(report.to_json())
+        assert Report.read(path) == report
+        assert moved.work is not None
+        report.rows = [replace(moved, work=replace(moved.work, bytes=2**63))]
+        path.write_text(report.to_json())
+        with pytest.raises(WrongRequest):
+            Report.read(path)
+
+
+def test_a_notebook_shows_what_was_set_for_it_and_else_the_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    report = report_of(row("numpy"))
+    monkeypatch.setattr(ShownInNotebooks, "as_text", lambda shown: f"{len(shown.rows)} row")
+    report._repr_pretty_(SimpleNamespace(text=said.append), False)
+    assert said == [str(report)] == ["1 row"]
+    monkeypatch.setattr(ShownInNotebooks, "as_html", None)
+    assert report._repr_html_() is None
+    monkeypatch.setattr(ShownInNotebooks, "as_html", lambda shown: f"<b>{len(shown.rows)}</b>")
+    assert report._repr_html_() == "<b>1</b>"
 
 
 def test_only_line_feeds_end_lines(capsys: pytest.CaptureFixture[str]) -> None:
