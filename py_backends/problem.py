@@ -226,18 +226,18 @@ class Problem(ABC):
 
         ValueError for unsupported sizes and numbers.
         """
-        self._check_sizes(sizes)
+        if self.nonzero_sizes or self.largest_sizes:  # a call of a microsecond comes here
+            self._check_sizes(sizes)
         return self._signature().shapes(sizes[: len(self.dimensions)] if self.numbers else sizes)
 
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
         """The sizes of inputs that have the right `shapes`, without numbers; ValueError, in one line, for others."""
         sizes = self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
-        self._check_sizes(sizes)
+        if self.nonzero_sizes or self.largest_sizes:
+            self._check_sizes(sizes)
         return sizes
 
     def _check_sizes(self, sizes: Sequence[int]) -> None:
-        if not (self.nonzero_sizes or self.largest_sizes):
-            return
         for name, size in zip(self.parameters, sizes, strict=False):
             if size == 0 and name in self.nonzero_sizes:
                 what = "other than 0" if name in self.reals else "of at least 1"

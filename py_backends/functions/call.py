@@ -192,32 +192,32 @@ def _compute(
     outlines: arrays of the inputs' shapes and dtypes.
     at_device: whether new arrays are the device's.
     """
-    dtype = _dtype_of_run(problem, asked, outlines)
-    sizes, count = problem.sizes(*outlines), len(inputs)
-    wanted = list(zip(problem.shapes((*sizes, *numbers))[count:], problem.array_dtypes(dtype)[count:], strict=True))
+    dtype, sizes, count = _dtype_of_run(problem, asked, outlines), problem.sizes(*outlines), len(inputs)
+    if numbers:
+        sizes = (*sizes, *numbers)
+    shapes, dtypes = problem.shapes(sizes)[count:], problem.array_dtypes(dtype)[count:]
     if places is not None:
-        _check_outputs(problem, asked, inputs, places, wanted)
+        _check_outputs(problem, asked, inputs, places, shapes, dtypes)
     device, launch = lookup(_ready, (asked, dtype)) or _prepare(asked, dtype)
     if places is not None:
         assert outs is not None, "they are the outputs' memory"
         memory: Sequence[Placed] = [
-            place if usable_in_place(place, inputs) else np.empty(*each)
-            for place, each in zip(places, wanted, strict=True)
+            place if usable_in_place(place, inputs) else np.empty(place.shape, place.dtype) for place in places
         ]
     elif at_device:
-        outs = [_new(device, asked, *each) for each in wanted]
+        outs = [_new(device, asked, *each) for each in zip(shapes, dtypes, strict=True)]
         memory = places = [_placed(device, asked, "the result", out) for out in outs]
     else:
-        outs = memory = places = [np.empty(*each) for each in wanted]
+        outs = memory = places = list(map(np.empty, shapes, dtypes))
     # A shortcut goes past this line, so who has one sees to its threads' arithmetic itself.
     as_is = asked in shortcuts or surroundings.has_arithmetic()
     with nullcontext() if as_is else surroundings.arithmetic():
         arrays = [flat(array) for array in (*inputs, *memory)]
-        _run(device, launch, arrays, len(memory), problem.rounded((*sizes, *numbers), dtype))
-    for place, computed in zip(places, memory, strict=True):
-        if computed is not place:
+        _run(device, launch, arrays, len(memory), problem.rounded(sizes, dtype) if problem.reals else sizes)
+    for at, place in enumerate(places):
+        if memory[at] is not place:
             assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
-            place[...] = computed
+            place[...] = memory[at]
     if at_device:
         outs = [
             device.result(out, place) if isinstance(place, Adopted) else out
@@ -239,8 +239,9 @@ def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[A
 def _dtype_of_run(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
     """The dtype of all inputs without one of their own. Raises TypeError if the backend does not take it."""
     dtype = arrays[0 if problem.one_dtype else _first_of_run(problem)].dtype
-    for array, wanted in zip(arrays, problem.array_dtypes(dtype), strict=False):
-        if array.dtype != wanted or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
+    wanted = problem.array_dtypes(dtype)
+    for at, array in enumerate(arrays):
+        if array.dtype != wanted[at] or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
             break
     else:
         if dtype in dtypes_taken(asked):
@@ -301,11 +302,12 @@ def _check_outputs(
     asked: Asked,
     inputs: Sequence[Placed],
     outs: Sequence[Placed],
-    wanted: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+    shapes: Sequence[tuple[int, ...]],
+    dtypes: Sequence[np.dtype[Any]],
 ) -> None:
-    for out, (shape, dtype) in zip(outs, wanted, strict=True):
-        _check_output(problem, asked, inputs, out, shape, dtype)
-    if any(overlap(one, other) for one, other in combinations(outs, 2)):
+    for at, out in enumerate(outs):
+        _check_output(problem, asked, inputs, out, shapes[at], dtypes[at])
+    if len(outs) > 1 and any(overlap(one, other) for one, other in combinations(outs, 2)):
         raise ValueError(f"outputs of {problem.name} share memory; pass arrays that lie apart")
 
 

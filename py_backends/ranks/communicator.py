@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -56,8 +55,18 @@ class CountingCommunicator(mpi.Communicator):
         return self._grids[grid]
 
     def carry_out(self, exchange: Exchange, *buffers: Any) -> None:
-        with self._counted(exchange.sent(self.rank)):
+        """Count its bytes, and the time within, as communication of this rank.
+
+        A step of `heat` may be as short as these lines.
+        """
+        tally = self.tally
+        begin, before = perf_counter(), tally.progress.told(computing=False)
+        try:
             exchange.run(self.mpi, *buffers)
+        finally:
+            tally.progress.told(computing=before)
+        tally.seconds += perf_counter() - begin
+        tally.sent += exchange.sent(self.rank)
 
     def free(self) -> None:
         """Give it back to MPI, with all that were made of it. All of its ranks do so together."""
@@ -65,15 +74,6 @@ class CountingCommunicator(mpi.Communicator):
             grid.free()
         self._grids.clear()
         self.mpi.Free()
-
-    @contextmanager
-    def _counted(self, sent: int) -> Iterator[None]:
-        """Count so many bytes, and the time within, as communication of this rank."""
-        begin = perf_counter()
-        with self.tally.progress.counted(computing=False):
-            yield
-        self.tally.seconds += perf_counter() - begin
-        self.tally.sent += sent
 
 
 class _Grid(mpi.Grid):

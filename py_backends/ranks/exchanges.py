@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -66,14 +67,14 @@ class Allgatherv(Exchange):
         return traffic.allgather(self.blocks) + Traffic(copied=0 if self.in_place else self.blocks[rank])
 
     def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
-        from py_backends.ranks.interface import MPI
-
-        block, whole = buffers
-        own = MPI.IN_PLACE if self.in_place else [_as_bytes(block), MPI.BYTE]
+        of_mpi, (block, whole) = _mpi(), buffers
+        own = of_mpi.IN_PLACE if self.in_place else [_as_bytes(block), of_mpi.BYTE]
         if len(set(self.blocks)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
-            line.Allgather(own, [_as_bytes(whole), self.blocks[0], MPI.BYTE])
+            line.Allgather(own, [_as_bytes(whole), self.blocks[0], of_mpi.BYTE])
         else:
-            line.Allgatherv(own, [_as_bytes(whole), list(self.blocks), MPI.BYTE])  # a pair would be counts and places
+            line.Allgatherv(
+                own, [_as_bytes(whole), list(self.blocks), of_mpi.BYTE]
+            )  # a pair would be counts and places
 
 
 @dataclass(frozen=True)
@@ -189,11 +190,10 @@ class Sendrecv(Exchange):
         return Traffic((Round(max(self.size, self.coming)),)) if others else Traffic()
 
     def run(self, line: MPI.Intracomm, *buffers: Any) -> None:
-        from py_backends.ranks.interface import MPI
-
-        going, coming = map(_as_bytes, buffers)
-        dest, source = (MPI.PROC_NULL if rank == PROC_NULL else rank for rank in (self.dest, self.source))
-        line.Sendrecv(going, dest, recvbuf=coming, source=source)
+        of_mpi, (going, coming) = _mpi(), buffers
+        dest = of_mpi.PROC_NULL if self.dest == PROC_NULL else self.dest
+        source = of_mpi.PROC_NULL if self.source == PROC_NULL else self.source
+        line.Sendrecv(_as_bytes(going), dest, recvbuf=_as_bytes(coming), source=source)
 
 
 def _as_bytes(array: Array) -> Array:
@@ -203,20 +203,24 @@ def _as_bytes(array: Array) -> Array:
     """
     if not array.flags.c_contiguous:
         raise ValueError("a buffer that MPI sends or fills is in one piece: copy this one, or send it by Alltoallw")
-    return array.reshape(-1).view(np.uint8)
+    return (array if array.ndim else array.reshape(1)).view(np.uint8)
+
+
+@cache
+def _mpi() -> Any:
+    """MPI, imported at the first exchange. A second look for it takes longer than a short message."""
+    from py_backends.ranks.interface import MPI
+
+    return MPI
 
 
 def _sent(own: Any) -> Any:
     """What a rank sends. Where that lies in the buffer that receives, MPI has a name of its own for it."""
-    from py_backends.ranks.interface import MPI
-
-    return MPI.IN_PLACE if isinstance(own, str) else own
+    return _mpi().IN_PLACE if isinstance(own, str) else own
 
 
 def _operation(name: str) -> MPI.Op:
-    from py_backends.ranks.interface import MPI
-
-    operation: MPI.Op = getattr(MPI, name)
+    operation: MPI.Op = getattr(_mpi(), name)
     return operation
 
 
@@ -227,9 +231,7 @@ def _box(part: Subarray) -> tuple[slice, ...]:
 @contextmanager
 def _message(block: Array, parts: Sequence[Subarray], here: int) -> Iterator[Any]:
     """A rank's side of an exchange of all with all: a type of MPI for each other rank's part."""
-    from py_backends.ranks.interface import MPI
-
-    element: MPI.Datatype = getattr(MPI, _OF_BYTES[block.itemsize])
+    element: MPI.Datatype = getattr(_mpi(), _OF_BYTES[block.itemsize])
     made = [
         element.Create_subarray(*part).Commit() if rank != here and all(part.subsizes) else None
         for rank, part in enumerate(parts)

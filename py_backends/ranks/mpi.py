@@ -112,9 +112,8 @@ class Communicator(ABC):
         dest, source: `PROC_NULL` for none.
         recvbuf: an array as large as the one that comes.
         """
-        sent, received = (
-            0 if rank == PROC_NULL else buffer.nbytes for rank, buffer in ((dest, sendbuf), (source, recvbuf))
-        )
+        sent = 0 if dest == PROC_NULL else sendbuf.nbytes
+        received = 0 if source == PROC_NULL else recvbuf.nbytes
         self.carry_out(exchanges.Sendrecv(dest, source, sent, received), sendbuf, recvbuf)
 
 

@@ -30,12 +30,17 @@ class Progress:
     @contextlib.contextmanager
     def counted(self, *, computing: bool) -> Iterator[None]:
         """During this, in a kernel or elsewhere, the rank counts as computing, or as waiting for others."""
-        before = self._computes[0]
-        self._computes[0] = computing
+        before = self.told(computing=computing)
         try:
             yield
         finally:
-            self._computes[0] = before
+            self.told(computing=before)
+
+    def told(self, *, computing: bool) -> bool:
+        """What the rank counted as, which it does no more: from now on it computes, or waits for others."""
+        before = bool(self._computes[0])
+        self._computes[0] = computing
+        return before
 
     def say(self, line: str) -> None:
         """Leave a line behind, since an ending launcher may not pass on what a rank has just written."""

@@ -20,7 +20,8 @@ from py_backends.functions import call
 
 pytestmark = pytest.mark.cpp
 
-BYTES = 1024
+BYTES = 8192
+"""As much as the longest array takes of which every second element is used: that of a length which never changes."""
 LONGEST = 4
 
 
@@ -102,8 +103,10 @@ def drawn_calls(draw: st.DrawFn) -> tuple[str, list[View | None]]:
     kernel = draw(st.sampled_from(registry.kernel_names()))
     problem = registry.problem(kernel)
     sizes = [draw(st.integers(int(name in problem.nonzero_sizes), LONGEST)) for name in problem.dimensions]
-    dtype = draw(st.sampled_from(["float32", "float64"]))
-    arrays: list[View | None] = [draw(views(shape, dtype)) for shape in problem.shapes(sizes)]
+    dtypes = problem.array_dtypes(np.dtype(draw(st.sampled_from(["float32", "float64"]))))
+    arrays: list[View | None] = [
+        draw(views(shape, dtype.name)) for shape, dtype in zip(problem.shapes(sizes), dtypes, strict=True)
+    ]
     if draw(st.integers(0, 3)) == 0:
         arrays[-1] = None
     return kernel, arrays
