@@ -249,6 +249,17 @@ def test_a_wrong_result_that_a_device_finds_at_the_end_counts() -> None:
         row.check_timed()
 
 
+@pytest.mark.parametrize(("launches", "status"), [(3, "ok"), (2, "impossible")])
+def test_a_download_may_take_as_much_longer_as_the_launches_before_it(launches: int, status: str) -> None:
+    """Launches of 4 ms, and a download that takes 10 ms longer than the one after a single launch."""
+    row = timed(MadeUpRunner([0.004], [0.010]))
+    row.case = cast(Case, RightCase())
+    row.repetitions = launches
+    row.samples[0] = row.sample()
+    row.check_timed()
+    assert row.status == status
+
+
 class TestOneRound:
     """A short budget leaves one round, whose only sample another process may have disturbed."""
 

@@ -85,6 +85,7 @@ class TestWorkItems:
             "// ---\n// Work items: n, in groups of 0",
             "// ---\n// Work items: n x m, in groups of 16",
             "// ---\n// Work items: n - 1, in groups of 16",
+            "// ---\n// Work items: n x m - 1, in groups of 16 x 16",
             "// ---\n// Work items: ceil(n / 0), in groups of 16",
             "// ---\n// Work items of multiply: n",
             "// ---\n// Work items on a GPU: n, in groups of 16",
@@ -241,6 +242,11 @@ class TestWhatCMakeIsTold:
         _, watched, *told = self.told(source)
         assert told == compiled_for
         assert watched.split(";") == [str(source), str(tmp_path / "beside.hpp"), str(tmp_path / "problem.py")]
+
+    def test_of_formats_that_have_a_second_name(self, tmp_path: Path) -> None:
+        source = self.source(tmp_path)
+        (tmp_path / "problem.py").write_text('class Mine:\n    exact = dtypes = ("int8",)\n')
+        assert self.told(source)[2:] == ["avx2,int8", "avx512,int8"]
 
     def test_of_a_kernel_that_says_nothing(self, tmp_path: Path) -> None:
         _, watched, *told = self.told(self.source(tmp_path))

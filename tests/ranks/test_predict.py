@@ -73,6 +73,12 @@ class TestOutline:
         ]
         assert sum(done) >= problem.work(of_kernel)
 
+    def test_what_is_set_in_one_piece_costs_less_than_rows_of_it(self) -> None:
+        recorded = Record()
+        made = recorded.array((4, 6), np.dtype(np.float32))
+        made[1:3] = made[:, 1:3] = None
+        assert recorded.events == [traffic.Traffic(copied=4 * 2 * 6), traffic.Traffic(strided=4 * 4 * 2)]
+
     @pytest.mark.parametrize("text", [each for each in TEXTS if each.kernel != "attention"], ids=_name)
     @given(ranks=st.integers(2, 40), sizes=st.permutations([1009, 211, 103]))
     @settings(max_examples=20)

@@ -35,7 +35,7 @@ from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges
 from py_backends.ranks.communicator import CountingCommunicator
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.mpi import IN_PLACE, PROC_NULL, Communicator, Create_subarray, check_grid
-from py_backends.ranks.outline import record
+from py_backends.ranks.outline import Record, _Recorder, record
 
 pytestmark = [pytest.mark.mpi, pytest.mark.stamped]
 
@@ -163,6 +163,11 @@ class TestExchanges:
         (exchange,) = ranks.exchanges
         assert exchange.sent(1) == sent
         assert sum(each.size for each in exchange.traffic(1).rounds) == 20, "it waits for what comes"
+
+    def test_from_nobody_nothing_comes(self) -> None:
+        ranks = Recorded(1, 2)
+        ranks.Sendrecv(np.zeros(0), 0, recvbuf=np.zeros(5), source=PROC_NULL)
+        assert [each.size for each in ranks.exchanges[0].traffic(1).rounds] == [0]
 
     def test_an_empty_message_takes_its_time(self) -> None:
         """A rank without a share still waits for what comes: it was free in predictions."""
@@ -328,6 +333,18 @@ def test_all_ranks_of_an_exchange_name_the_same_first_one(ranks: int) -> None:
             members.setdefault(first, []).append(rank)
             assert size == step[first][1]
         assert all(first == min(those) and len(those) == step[first][1] for first, those in members.items())
+
+
+@pytest.mark.parametrize("remain", list(product((False, True), repeat=3)))
+def test_a_part_of_a_grid_numbers_its_ranks_as_mpi_does(remain: tuple[bool, ...]) -> None:
+    """Row by row, in the dimensions that remain."""
+    dims = (2, 3, 2)
+    left = [range(size) for size, remains in zip(dims, remain, strict=True) if remains]
+    numbers = {place: number for number, place in enumerate(product(*left))}
+    for rank, places in enumerate(product(*map(range, dims))):
+        part = _Recorder(rank, 12, Record()).Create_cart(dims).Sub(remain)
+        place = tuple(at for at, remains in zip(places, remain, strict=True) if remains)
+        assert (part.rank, part.size) == (numbers[place], len(numbers))
 
 
 @settings(max_examples=50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,17 @@ def test_what_makes_all_times_worse_is_said_first() -> None:
     assert (layout.warning(report) or "").startswith("This process may use the time of 0.5 CPUs: ")
     report.machine, report.rounds = {"state": {"begin": {"quota": 2.0}}}, Rounds(3, 3, {})
     assert layout.warning(report) is None
+
+
+def test_a_narrow_terminal_drops_columns_one_after_the_other() -> None:
+    """The error first, and never the backend, the time and the comparison."""
+    (section,) = comparison.sections(report_of(row("numpy"), row("cpp"), row("cpp", "lecture")))
+    dropped: list[str] = []
+    for width in range(120, 39, -1):
+        text = io.StringIO()
+        console.print_section(section, console.console(file=text, width=width))
+        dropped += [name for name in section.header if name not in dropped and name not in text.getvalue()]
+    assert dropped == ["error/bound", "end to end", "of ceiling", "GFLOP/s", "variant", "target"]
 
 
 def test_a_race_says_of_how_many_functions_it_knows_nothing() -> None:
