@@ -25,7 +25,7 @@ from py_backends.harness.sizing import grown
 from py_backends.results.report import Estimate, Prediction
 
 RANKS = 2
-GROWN = 1 / 8, 1, 4
+GROWN = 1 / 64, 1 / 8, 1 / 2
 """The work at which each kernel is predicted and measured, by that of its default sizes."""
 WIDEST, MOST_OFF, MOST_MISSED = 0.25, 0.10, 3
 """What is asked: the half-width of an interval over its figure, the median error, and how many intervals may miss."""

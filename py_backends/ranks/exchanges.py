@@ -72,9 +72,8 @@ class Allgatherv(Exchange):
         if len(set(self.blocks)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
             line.Allgather(own, [_as_bytes(whole), self.blocks[0], of_mpi.BYTE])
         else:
-            line.Allgatherv(
-                own, [_as_bytes(whole), list(self.blocks), of_mpi.BYTE]
-            )  # a pair would be counts and places
+            counts = list(self.blocks)  # a pair would be counts and places
+            line.Allgatherv(own, [_as_bytes(whole), counts, of_mpi.BYTE])
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ def _as_bytes(array: Array) -> Array:
     """
     if not array.flags.c_contiguous:
         raise ValueError("a buffer that MPI sends or fills is in one piece: copy this one, or send it by Alltoallw")
-    return (array if array.ndim else array.reshape(1)).view(np.uint8)
+    return array.reshape(-1).view(np.uint8)
 
 
 @cache

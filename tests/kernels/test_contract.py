@@ -280,7 +280,7 @@ def test_a_device_that_says_nothing_of_itself_promises_nothing() -> None:
     """The suite would hold it to bits that stay the same, and a forked child would compute on it."""
 
     class Silent(Device):
-        prepare = upload = allocate = wait = download = release = lambda *_: None  # type: ignore[assignment]
+        prepare = upload = allocate = wait = download = release = lambda *_: None  # type: ignore[assignment]  # none is called
 
     device, launch = Silent(), lambda *_: None
     assert not any((device.deterministic, device.survives_fork, device.profiled, device.processes))
@@ -318,7 +318,7 @@ class TestPlacing:
         def release(self, buffer: Any) -> None:
             self.released.append(buffer)
 
-        prepare = wait = download = lambda *_: None  # type: ignore[assignment]
+        prepare = wait = download = lambda *_: None  # type: ignore[assignment]  # none is called
 
     ARRAYS: ClassVar = [np.ones(count) for count in (1, 2, 3, 4)]
 

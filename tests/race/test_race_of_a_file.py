@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -35,15 +36,15 @@ def accumulate(x):
 
 @after_a_change("py_backends/racing", "py_backends/commands/race")
 def test_it_prints_a_table_and_writes_results(tmp_path: Path) -> None:
-    """Of two races, `diff` tells the functions by their names. No race is resumed."""
-    file, old, new = made(tmp_path, {"scan.py": SCAN}) / "scan.py", tmp_path / "old.json", tmp_path / "new.json"
+    """Of two races, `diff` tells the functions by their names. No race is resumed. It has the name of its file."""
+    file, old, new = made(tmp_path, {"sums.py": SCAN}) / "sums.py", tmp_path / "old.json", tmp_path / "new.json"
     run = run_here("race", file, "--budget", "2", "--json", old, "--csv", tmp_path / "r.csv")
     assert (run.returncode, run.stderr) == (0, "")
     assert "vs cumsum()" in run.stdout
     report = json.loads(old.read_text())
     assert [(row["kernel"], row["backend"], row["shape"]) for row in report["rows"]] == [
-        ("scan", "cumsum()", {"size": 1000}),
-        ("scan", "accumulate()", {"size": 1000}),
+        ("sums", "cumsum()", {"size": 1000}),
+        ("sums", "accumulate()", {"size": 1000}),
     ]
     assert run_here("race", file, "--budget", "2", "--json", new).returncode == 0
     difference = run_here("diff", old, new)
@@ -67,6 +68,7 @@ def test_its_reference_judges_all(tmp_path: Path) -> None:
     file = made(tmp_path, {"scan.py": SCAN + "\ndef reference(x):\n    return np.cumsum(x) + 1\n"}) / "scan.py"
     run = run_here("race", file, "--size", "10", "--budget", "0.5")
     assert (run.returncode, run.stdout.count("mismatch: 10 of 10")) == (1, 2)
+    assert re.search("^race ", run.stdout, re.MULTILINE), "its file has the name of a kernel"
 
 
 @after_a_change("py_backends/racing", "py_backends/reference.py")
