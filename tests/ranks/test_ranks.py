@@ -201,6 +201,20 @@ class TestExchanges:
         traffic = exchange.traffic(1)
         assert (traffic.copied, traffic.strided) == (4 * 3 * 2, 4 * 3 * 2)
 
+    def test_a_buffer_lies_in_one_piece(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One element cut out of rows does, whatever its strides. A column does not, and MPI would send its row."""
+
+        def sendrecv(going: Any, _dest: int, recvbuf: Any, **_source: int) -> None:
+            recvbuf[...] = going
+
+        monkeypatch.setattr(exchanges, "_mpi", lambda: SimpleNamespace(PROC_NULL=PROC_NULL))
+        line: Any = SimpleNamespace(Sendrecv=sendrecv)
+        going, coming = (np.full((4, 4), number, "float32")[:1, ::2][:, :1] for number in (3, 0))
+        exchanges.Sendrecv(1, 1, 4, 4).run(line, going, coming)
+        assert coming == 3
+        with pytest.raises(ValueError, match="in one piece"):
+            exchanges.Sendrecv(1, 1, 8, 8).run(line, np.zeros((2, 2), "float32")[:, :1], np.zeros(2, "float32"))
+
 
 def test_what_ranks_communicate_is_counted_with_all_that_are_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that moves by three seconds in each exchange."""
