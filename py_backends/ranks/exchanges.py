@@ -202,7 +202,7 @@ def _as_bytes(array: Array) -> Array:
     """
     if not array.flags.c_contiguous:
         raise ValueError("a buffer that MPI sends or fills is in one piece: copy this one, or send it by Alltoallw")
-    return array.reshape(-1).view(np.uint8)
+    return (array if array.ndim else array.reshape(1)).view(np.uint8)
 
 
 @cache
