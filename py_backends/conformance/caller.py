@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -65,7 +66,9 @@ class Caller(Session):
         def make_share(first: int) -> None:
             for at in range(first, len(every), threads):
                 call = every[at]
-                if reason := perform_at(self._device, *what, call) if call.to_device else perform(*what, call):
+                before = _threads_of_libraries() if call.threads and threads == 1 else {}
+                reason = perform_at(self._device, *what, call) if call.to_device else perform(*what, call)
+                if reason := reason or _threads_that_differ(before):
                     wrong[at] = reason
                     return
 
@@ -80,6 +83,22 @@ class Caller(Session):
             return {"broken": broken.reason, "fix": broken.fix}
         first = min(wrong, default=None)
         return {"at": first, "wrong": None if first is None else wrong[first]}
+
+
+def _threads_of_libraries() -> dict[str, int]:
+    """The number of threads of each library that has one for the whole process, by the library's file."""
+    import threadpoolctl  # here, since it sets a variable of a library that a backend may load
+
+    return {library["filepath"]: library["num_threads"] for library in threadpoolctl.threadpool_info()}
+
+
+def _threads_that_differ(before: dict[str, int]) -> str | None:
+    """A library whose number of threads a call has left as the call needed it. What was loaded since has no before."""
+    now = _threads_of_libraries() if before else {}
+    for file, threads in before.items():
+        if threads != now.get(file, threads):
+            return f"it left {Path(file).name} with {now[file]} threads for all callers, which had {threads} before"
+    return None
 
 
 def perform(run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], call: Call) -> str | None:

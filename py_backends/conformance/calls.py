@@ -266,7 +266,12 @@ KINDS = (
     _kind("to-device", "a result that is left on its device, and passed back in", _to_device),
     _kind("nothing-called", "empty arrays", _nothing),
     _kind("calls-repeated", "the second call, and the hundredth after others of other sizes", _repeats),
-    _kind("numbers-of-threads", "one, two and three threads", _numbers_of_threads, costly=True),
+    _kind(
+        "numbers-of-threads",
+        "one, two and three threads, of which no library keeps the number",
+        _numbers_of_threads,
+        costly=True,
+    ),
     _kind(
         "threads-at-once", f"memory that {THREADS} threads share which call at the same time", _at_once, together=True
     ),

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import threadpoolctl
 
 from py_backends import contract
 from py_backends.contract import Array, Buffer, Launch
@@ -305,6 +306,14 @@ def is_wrong_with_other_numbers_of_threads(run: Run) -> None:
     run.compute()
     if run.device.threads in {1, 2, 3} - {len(os.sched_getaffinity(0))}:
         run.output[...] = 0
+
+
+@fault
+def leaves_a_library_with_its_number_of_threads(run: Run) -> None:
+    """As a number of threads that is set for the process, and not set back."""
+    run.compute()
+    if run.device.threads != len(os.sched_getaffinity(0)):
+        threadpoolctl.threadpool_limits(run.device.threads)
 
 
 @fault

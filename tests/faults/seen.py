@@ -19,6 +19,7 @@ BY_SUITE: dict[str, dict[str, set[str]]] = {
     "has_other_bits_each_time": {V: {"same-bits"}, M: {"same-bits"}},
     "shares_scratch_memory": {V: {"threads-at-once"}, M: {"threads-at-once"}},
     "is_wrong_with_other_numbers_of_threads": {V: {"numbers-of-threads"}, M: {"numbers-of-threads"}},
+    "leaves_a_library_with_its_number_of_threads": {V: {"numbers-of-threads"}},
     "needs_alignment": {V: {"alignment"}, M: {"alignment"}},
     "clears_its_output_first": {V: {"in-place"}},
     "forgets_earlier_passes": {V: {"beyond-the-caches"}, M: {"several-passes"}},
