@@ -16,7 +16,7 @@ from py_backends.harness import watch as watching
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.pool import Pool
-from py_backends.harness.running_row import RunningRow
+from py_backends.harness.running_row import RunningRow, baselines
 from py_backends.harness.schedule import until_known
 from py_backends.harness.summary import judge, row_of
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
@@ -153,6 +153,18 @@ class TestPairs:
         group.keep_right()
         assert (group.rows, group.baseline) == ([right], None)
         assert judge([group]) == ({}, [])
+
+    def test_a_baseline_without_controls_is_none(self) -> None:
+        """A run without controls compares nothing. A compared row that has them is no baseline by that."""
+        rows = [timed(), timed("avx")]
+        assert baselines(rows) == {1: 0}
+        rows[0].controls = False
+        assert baselines(rows) == {}
+
+    @pytest.mark.parametrize(("rounds", "said"), [(5, "5 of the 6 samples that an interval needs"), (6, "")])
+    def test_a_time_of_few_samples_says_that_it_has_no_interval(self, rounds: int, said: str) -> None:
+        made = row_of(sampled(timed("avx"), 0.5, rounds=rounds))
+        assert (made.note or "") == said
 
     @pytest.mark.parametrize("threads", [(1, 2, 4), (4, 2, 1), (None, 4)])
     def test_the_baseline_is_the_one_on_the_most_threads(self, threads: tuple[int | None, ...]) -> None:

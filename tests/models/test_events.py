@@ -580,6 +580,19 @@ def test_a_statement_is_timed_by_its_mean_and_its_result_comes_back(monkeypatch:
     case.close()
 
 
+def test_a_statement_has_what_its_arena_holds_now() -> None:
+    """Its copies are kept as long as the arena. Attached anew, it may have the memory of other inputs."""
+    session, case = session_on(Recorder([]))
+    other = Case(registry.problem("vecadd"), (1000,), FLOAT32, seed=2)
+    how = {"statement": "np.add(a, b, out=c)", "warm_up": 0, "repetitions": 1, "poisoned": True}
+    session.sample_statement([], **how, **_arguments(TEXT, case))
+    session.load(list(map(os.dup, other.descriptors)), id(case), other.capacities, outputs=1)
+    session.sample_statement([], **how, **_arguments(TEXT, other) | {"arena": id(case)})
+    assert other.check_output().check.passed
+    case.close()
+    other.close()
+
+
 TEXT = registry.kernel_texts("vecadd", "numpy")["lecture"]
 
 

@@ -84,6 +84,34 @@ class TestPerCentsOfTheCeiling:
 
 
 @pytest.mark.parametrize(
+    ("taken", "kept", "disturbed", "mostly"),
+    [(10, 4, 6, True), (10, 5, 5, False), (10, 10, 3, True), (10, 10, 0, False), (9, 4, 5, True)],
+)
+def test_most_rounds_are_disturbed_where_fewer_than_half_are_left(
+    taken: int, kept: int, disturbed: int, mostly: bool
+) -> None:
+    """Or where all were kept, since too few others would be left."""
+    rounds = Rounds(taken, kept, {"others": disturbed} if disturbed else {})
+    assert report_of(row("numpy"), rounds=rounds).mostly_disturbed == mostly
+
+
+def test_a_title_says_the_threads_where_there_are_several_numbers_of_them() -> None:
+    one, other = (replace(row("numpy"), threads=threads) for threads in (1, 2))
+    assert [each.title for each in comparison.sections(report_of(one, row("cpp")))] == [
+        "matmul  float32  521 x 509 x 499"
+    ]
+    titles = [each.title for each in comparison.sections(report_of(one, other))]
+    assert [each.split("  ")[-1] for each in titles] == ["1 thread", "2 threads"]
+
+
+def test_the_heading_says_which_python_and_how_many_threads_of_all() -> None:
+    report = replace(report_of(row("numpy")), machine={"python": "3.11.7", "logical_cpus": 4}, settings={"threads": 2})
+    assert layout.heading(report)[-2:] == ["Python 3.11.7", "2 threads"]
+    report.settings["threads"] = 4
+    assert layout.heading(report)[-1] == "Python 3.11.7"
+
+
+@pytest.mark.parametrize(
     ("low", "high", "sure"),
     [(0.75, 1.25, True), (0.74, 1.25, False), (0.75, 1.26, False), (None, None, True), (0.1, None, True)],
 )
