@@ -27,6 +27,8 @@ from py_backends.results.report import Estimate, Prediction
 RANKS = 2
 GROWN = 1 / 64, 1 / 8, 1 / 2
 """The work at which each kernel is predicted and measured, by that of its default sizes."""
+SECONDS = 6.0
+"""For the calls of a prediction, and for its comparison. Ranks, messages and memory take as long again."""
 WIDEST, MOST_OFF, MOST_MISSED = 0.25, 0.10, 3
 """What is asked: the half-width of an interval over its figure, the median error, and how many intervals may miss."""
 
@@ -53,7 +55,7 @@ class Pair:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Predict, measure and print. Returns 1 if a kernel did not run. SystemExit(2) for wrong usage."""
     parser = Parser(prog="python -m benchmarks.predicted", description="Compares predictions with measurements.")
-    _options.add(parser, "kernel", "budget", kernel="all", budget=300.0)
+    _options.add(parser, "kernel", kernel="all")
     options = parser.parse_args(sys.argv[1:] if arguments is None else list(arguments))
     pairs = list(_pairs(options))
     with console.output() as out:
@@ -70,13 +72,12 @@ def _pairs(options: argparse.Namespace) -> Iterator[Pair]:
         if registry.kernel_files(kernel, "mpi")
         for times in GROWN
     ]
-    seconds = options.budget / len(chosen) / 2
     for kernel, sizes in chosen:
-        request = Request([kernel], None, ["float32"], {kernel: [sizes]}, [RANKS], None, threads=1, budget=seconds)
+        request = Request([kernel], None, ["float32"], {kernel: [sizes]}, [RANKS], None, threads=1, budget=SECONDS)
         found = next(each for each in report(request, None).predictions if each.scaling == "strong")
         rows = compare(
             kernels=[kernel], backends=["mpi"], targets=[f"{RANKS}x1"], variants=[found.variant],
-            shapes={kernel: [sizes]}, budget=seconds,
+            shapes={kernel: [sizes]}, budget=SECONDS,
         ).rows  # fmt: skip
         times = [row.timed for row in rows if row.timed and row.requested is None]
         yield Pair(found, times[0].median if times else None)

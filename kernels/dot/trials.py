@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from py_backends.conformance.formats import FLOATS, NARROW_FLOATS, limits
-from py_backends.conformance.trials import Draw, Inputs, Kind, OfKernel, Shapes, Trial, drawn_from, of_sizes, seeded
+from py_backends.conformance.trials import (
+    Draw,
+    Inputs,
+    Kind,
+    OfKernel,
+    Shapes,
+    Trial,
+    at_places,
+    drawn_from,
+    of_sizes,
+    seeded,
+)
 from py_backends.contract import Problem
 from py_backends.system import caches
 
@@ -76,15 +87,6 @@ def _one_product(at: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.ra
     a, b = np.zeros(shapes[0], dtype), np.full(shapes[1], 2, dtype)
     a[at], b[at] = 2 * generator.integers(half // 2, half) + 1, 1
     return [a, b] if generator.random() < 0.5 else [b, a]
-
-
-def _places(problem: Problem) -> Iterator[Trial]:
-    """Each place near the end of a vector's width, and the last ones."""
-    for n in (531, 70_001):
-        near = [width + by for width in (8, 16, 64, 128, 256, 512, 65_536) for by in (-1, 0)]
-        for at in dict.fromkeys(place for place in (0, *near, n - 2, n - 1) if place < n):
-            thorough = (n, at) not in {(531, 0), (531, 511), (531, 512), (531, 530), (70_001, 70_000), (70_001, 65_535)}
-            yield Trial(f"{n}, at {at}", (n,), partial(_one_product, at), exact=True, thorough=thorough)
 
 
 def _not_finite(value: float, other: float, at: int, shapes: Shapes, dtype: np.dtype[Any], generator: Any) -> Inputs:
@@ -222,7 +224,11 @@ _KINDS = (
         dtypes=("int8",),
         in_others=None,
     ),
-    Kind("places", "a product of wrong elements, or with fewer digits, by a single one that is not zero", _places),
+    Kind(
+        "places",
+        "a product of wrong elements, or with fewer digits, by a single one that is not zero",
+        lambda _: at_places(_one_product, exact=True),
+    ),
     Kind("special-values", "NaN and infinity that are lost, or left out because of a zero", _special, dtypes=FLOATS),
     Kind(
         "zeros",
@@ -270,12 +276,4 @@ _KINDS = (
         emulated=False,
     ),
 )
-TRIALS = OfKernel(
-    _KINDS,
-    # none, one, two blocks of a GPU, and one below, at and above each width of vectors and work groups
-    few=[(n,) for n in (0, 1, 257, 3, 255, 256, 31, 33, 2, 4, 5, 7, 8, 9, 15, 16, 17, 32, 63, 65, 64, 521, 2049)],
-    larger=[(4096,), (100_003,), (1_048_577,)],
-    shared=(300_007,),
-    of_several_pages=[(4097,), (5000,), (70_001,)],
-    of_tiles=[(n,) for n in (4095, 4096, 4097, 65_535, 65_536, 65_537, 131_073)],
-)
+TRIALS = OfKernel.of_vectors(_KINDS)

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from py_backends.conformance.formats import FLOATS, NARROW, NARROW_FLOATS, limits
-from py_backends.conformance.trials import Draw, Inputs, Kind, OfKernel, Shapes, Trial, drawn_from, of_sizes
+from py_backends.conformance.trials import (
+    Draw,
+    Inputs,
+    Kind,
+    OfKernel,
+    Shapes,
+    Trial,
+    at_places,
+    drawn_from,
+    of_sizes,
+)
 from py_backends.contract import Array, Problem
 from py_backends.system import caches
 
@@ -93,15 +103,6 @@ def _one_inside(at: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.ran
     return [a]
 
 
-def _places(problem: Problem) -> Iterator[Trial]:
-    """Each place near the end of a vector's width, and the last ones."""
-    for n in (531, 70_001):
-        near = [width + by for width in (8, 16, 64, 128, 256, 512, 65_536) for by in (-1, 0)]
-        for at in dict.fromkeys(place for place in (0, *near, n - 2, n - 1) if place < n):
-            thorough = (n, at) not in {(531, 0), (531, 511), (531, 512), (531, 530), (70_001, 70_000), (70_001, 65_535)}
-            yield Trial(f"{n}, at {at}", (n,), partial(_one_inside, at), thorough=thorough)
-
-
 def _at_lengths(draw: Draw, problem: Problem, *, lengths: tuple[int, ...] = _LENGTHS) -> Iterator[Trial]:
     every = [(n,) for n in (*lengths, *_MORE_LENGTHS)]
     yield from of_sizes(every, {"{}": draw}, thorough=[(n,) for n in _MORE_LENGTHS])
@@ -144,7 +145,12 @@ _KINDS = (
     ),
     _kind("sorted", "runs of one bin that are cut short where the next one begins", partial(_of_bins, _in_runs)),
     _kind("zipf", "a frequent bin whose counter is replaced by an older one", partial(_of_bins, _by_zipf)),
-    Kind("places", "a single element at the end of a register, a group or the vector", _places, in_others=4),
+    Kind(
+        "places",
+        "a single element at the end of a register, a group or the vector",
+        lambda _: at_places(_one_inside),
+        in_others=4,
+    ),
     _kind(
         "edges", "numbers at the ends of a bin that are counted in its neighbour", _edges, dtypes=FLOATS, in_others=2
     ),
@@ -166,12 +172,4 @@ _KINDS = (
         emulated=False,
     ),
 )
-TRIALS = OfKernel(
-    _KINDS,
-    # none, one, two blocks of a GPU, and one below, at and above each width of vectors and work groups
-    few=[(n,) for n in (0, 1, 257, 3, 255, 256, 31, 33, 2, 4, 5, 7, 8, 9, 15, 16, 17, 32, 63, 65, 64, 521, 2049)],
-    larger=[(4096,), (100_003,), (1_048_577,)],
-    shared=(300_007,),
-    of_several_pages=[(4097,), (5000,), (70_001,)],
-    of_tiles=[(n,) for n in (4095, 4096, 4097, 65_535, 65_536, 65_537, 131_073)],
-)
+TRIALS = OfKernel.of_vectors(_KINDS)

@@ -168,12 +168,4 @@ _KINDS = (
         emulated=False,
     ),
 )
-TRIALS = OfKernel(
-    _KINDS,
-    # none, one, several blocks of a GPU, and one below, at and above each width of vectors and work groups
-    few=[(n,) for n in (0, 1, 2049, 3, 255, 256, 257, 31, 33, 2, 4, 5, 7, 8, 9, 15, 16, 17, 32, 63, 65, 64, 521)],
-    larger=[(4096,), (100_003,), (1_048_577,)],
-    shared=(100_003,),
-    of_several_pages=[(4097,), (5000,), (70_001,)],
-    of_tiles=[(n,) for n in (65_535, 65_536, 65_537, 131_073)],
-)
+TRIALS = OfKernel.of_vectors(_KINDS)

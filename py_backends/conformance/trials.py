@@ -163,6 +163,20 @@ class OfKernel:
     of_several_pages: Sequence[Sizes] = ()
     of_tiles: Sequence[Sizes] = ()
 
+    @classmethod
+    def of_vectors(cls, kinds: Sequence[Kind[Trial]]) -> OfKernel:
+        """Of a kernel whose one size is the length of its vectors."""
+        # none, one, two blocks of a GPU, and one below, at and above each width of vectors and work groups
+        few = 0, 1, 257, 3, 255, 256, 31, 33, 2, 4, 5, 7, 8, 9, 15, 16, 17, 32, 63, 65, 64, 521, 2049
+        return cls(
+            kinds,
+            few=[(n,) for n in few],
+            larger=[(4096,), (100_003,), (1_048_577,)],
+            shared=(300_007,),
+            of_several_pages=[(4097,), (5000,), (70_001,)],
+            of_tiles=[(n,) for n in (4095, 4096, 4097, 65_535, 65_536, 65_537, 131_073)],
+        )
+
 
 @cache
 def of_kernel(kernel: str) -> OfKernel:
@@ -330,3 +344,14 @@ def of_sizes(
     """
     for (name, draw), each in itertools.product(draws.items(), dict.fromkeys(sizes)):
         yield Trial(name.format(named(each)), each, draw, exact, thorough=each in thorough, dtypes=dtypes)
+
+
+def at_places(draw: Callable[..., Inputs], *, exact: bool = False) -> Iterator[Trial]:
+    """Trials of a vector in which one element counts: near the end of each width of a vector unit or group, and last.
+
+    draw: takes the place of that element before what a `Draw` takes.
+    """
+    for n, quick in (531, (0, 255, 256, 511, 512, 530)), (70_001, (65_535, 70_000)):
+        near = [width + by for width in (8, 16, 64, 128, 256, 512, 4096, 65_536) for by in (-1, 0)]
+        for at in dict.fromkeys(place for place in (0, *near, n - 2, n - 1) if place < n):
+            yield Trial(f"{n}, at {at}", (n,), partial(draw, at), exact, thorough=at not in quick)
