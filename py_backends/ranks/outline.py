@@ -131,7 +131,9 @@ class _Shape:
         self.events.append(Traffic(copied=part.nbytes) if in_one_piece else Traffic(strided=part.nbytes))
 
     def __iadd__(self, other: object) -> Self:
-        self.events.append(Traffic(added=self.nbytes))
+        # One number for all stays in a register, so that one array is read in place of two.
+        of_one_number = math.prod(getattr(other, "shape", ())) < self.size
+        self.events.append(Traffic(added=self.nbytes / 2 if of_one_number else self.nbytes))
         return self
 
     def reshape(self, *shape: int) -> _Shape:

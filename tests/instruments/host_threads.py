@@ -221,7 +221,8 @@ def _objects(
     for team, (dtype, kind) in product(_TEAMS, _TYPES.items()):
         names = {kernel: _symbol(team, kernel, kind) for kernel, _ in stages.kernels}
         path = folder / f"{team}_{kind}.o"
-        language = ["-x", "cl", "-cl-std=CL1.2", "-cl-ext=+cl_khr_fp64", "-Xclang", "-finclude-default-header"]
+        language = ["-x", "cl", "-cl-std=CL1.2", "-Xclang", "-cl-ext=+cl_khr_fp64"]
+        language += ["-Xclang", "-finclude-default-header"]
         types = [f"-D{name}={value}" for name, value in opencl.types(text.problem, np.dtype(dtype), 4).items()]
         preludes = [f"-I{_DRIVER}", "-include", "opencl.cl", "-include", str(opencl.FORMATS)]
         renamed = [f"-D{kernel}={name}" for kernel, name in names.items()]

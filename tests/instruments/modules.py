@@ -42,8 +42,10 @@ import py_backends as pb
 from py_backends import registry
 from py_backends.harness.case import Case
 kernel, backend, variant, target, *sizes = sys.argv[1:]
-case = Case(registry.problem(kernel), tuple(map(int, sizes)), np.dtype("float32"), 1)
-getattr(pb, kernel)(*case.inputs, backend=backend, variant=variant, target=target or None, threads=2)
+problem, sizes = registry.problem(kernel), tuple(map(int, sizes))
+inputs = Case(problem, sizes, np.dtype("float32"), 1).inputs
+inputs = [array.reshape(shape) for array, shape in zip(inputs, problem.shapes(sizes))]
+getattr(pb, kernel)(*inputs, backend=backend, variant=variant, target=target or None, threads=2)
 """
 
 

@@ -79,6 +79,14 @@ class TestOutline:
         made[1:3] = made[:, 1:3] = None
         assert recorded.events == [traffic.Traffic(copied=4 * 2 * 6), traffic.Traffic(strided=4 * 4 * 2)]
 
+    def test_one_number_is_added_to_an_array_in_half_the_traffic_of_two_arrays(self) -> None:
+        recorded = Record()
+        made = recorded.array((4, 6), np.dtype(np.float32))
+        made += recorded.array((4, 6), np.dtype(np.float32))
+        made += recorded.array((1,), np.dtype(np.float32))
+        made += np.float32(2)
+        assert recorded.events == [traffic.Traffic(added=4 * 4 * 6), *2 * [traffic.Traffic(added=4 * 4 * 6 / 2)]]
+
     @pytest.mark.parametrize("text", [each for each in TEXTS if each.kernel != "attention"], ids=_name)
     @given(ranks=st.integers(2, 40), sizes=st.permutations([1009, 211, 103]))
     @settings(max_examples=20)

@@ -9,7 +9,9 @@
 //   last-level cache, or 96 MiB, c is streamed to memory. Else it stays in the cache, where its reader wants it.
 // Edges: the last tile may be shorter. Where c is streamed, elements before the first aligned one are added one by one,
 //   and so are those after the last full register.
+#include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include "../../workspace.hpp"
 #include "avx_tiles.hpp"
@@ -27,16 +29,15 @@ template <typename T, bool streamed>
 void scan_tiles(const T* a, Sum<T>* c, Size n) {
   constexpr Size tile = bytes_of_tile / sizeof(T);
   Sum<T> sum = 0;
-#pragma omp parallel for ordered schedule(dynamic)
-  for (Size begin = 0; begin < n; begin += tile) {
-    const Size count = least(tile, n - begin);
+  std::atomic<Size> turn(0);
+#pragma omp parallel for schedule(monotonic : dynamic)
+  for (Size at = 0; at < (n + tile - 1) / tile; ++at) {
+    const Size begin = at * tile, count = least(tile, n - begin);
     const Sum<T> own = sum_of(a + begin, count);
-    Sum<T> before;
-#pragma omp ordered
-    {
-      before = sum;
-      sum += own;
-    }
+    while (turn.load(std::memory_order_acquire) != at) std::this_thread::yield();
+    const Sum<T> before = sum;
+    sum += own;
+    turn.store(at + 1, std::memory_order_release);
     scan_from<T, streamed>(before, a + begin, c + begin, count);
   }
 }

@@ -33,5 +33,23 @@ Four<float> fmax(Four<float> x, Four<float> y) {
 Four<double> fmax(Four<double> x, Four<double> y) {
   return {fmax(x[0], y[0]), fmax(x[1], y[1]), fmax(x[2], y[2]), fmax(x[3], y[3])};
 }
+Four<float> convert_float4(Four<float> x) { return x; }
+Four<double> convert_double4(Four<double> x) { return x; }
 Four<float> rsqrt(Four<float> x) { return {rsqrt(x[0]), rsqrt(x[1]), rsqrt(x[2]), rsqrt(x[3])}; }
 Four<double> rsqrt(Four<double> x) { return {rsqrt(x[0]), rsqrt(x[1]), rsqrt(x[2]), rsqrt(x[3])}; }
+
+// The name of a function holds the address space of its pointers as well, which C++ cannot say. An update puts nothing
+// else in an order (OpenCL C 1.2, section 6.12.11).
+namespace {
+int add(volatile int* counter, int value) { return __atomic_fetch_add(counter, value, __ATOMIC_RELAXED); }
+}  // namespace
+
+int add_global(volatile int*, int) __asm__("_Z10atomic_addPU8CLglobalVii");
+int add_local(volatile int*, int) __asm__("_Z10atomic_addPU7CLlocalVii");
+int increment_global(volatile int*) __asm__("_Z10atomic_incPU8CLglobalVi");
+int increment_local(volatile int*) __asm__("_Z10atomic_incPU7CLlocalVi");
+
+int add_global(volatile int* counter, int value) { return add(counter, value); }
+int add_local(volatile int* counter, int value) { return add(counter, value); }
+int increment_global(volatile int* counter) { return add(counter, 1); }
+int increment_local(volatile int* counter) { return add(counter, 1); }
