@@ -353,5 +353,5 @@ def at_places(draw: Callable[..., Inputs], *, exact: bool = False) -> Iterator[T
     """
     for n, quick in (531, (0, 255, 256, 511, 512, 530)), (70_001, (65_535, 70_000)):
         near = [width + by for width in (8, 16, 64, 128, 256, 512, 4096, 65_536) for by in (-1, 0)]
-        for at in dict.fromkeys(place for place in (0, *near, n - 2, n - 1) if place < n):
+        for at in dict.fromkeys(place for place in (n - 1, 0, *near, n - 2) if place < n):
             yield Trial(f"{n}, at {at}", (n,), partial(draw, at), exact, thorough=at not in quick)
