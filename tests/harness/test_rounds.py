@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -178,6 +179,19 @@ def timed(runner: MadeUpRunner) -> RunningRow:
     spec = Spec("vecadd", "avx", "cpu", "tuned", "float32", (1,))
     made = RunningRow(spec, Target("cpu"), cast(KernelText, object()), sizes=(1,), status="ok")
     return made.on(cast(Runner, runner), cast(Case, None))
+
+
+def test_an_output_is_poisoned_before_each_run_that_is_judged() -> None:
+    """Else a kernel that writes nothing has the output of the one before."""
+    deeds: list[str] = []
+    runner: Any = SimpleNamespace(run=lambda *_: deeds.append("run"), sample=lambda *_, **__: deeds.append("sample"))
+    runner.remark = lambda *_: None
+    case: Any = RightCase()
+    case.poison, case.remark = lambda: deeds.append("poison"), None
+    row = timed(cast(MadeUpRunner, runner)).on(runner, case)
+    row.try_once()
+    row.check_timed()
+    assert deeds == ["poison", "run", "poison", "sample"]
 
 
 class TestSettling:

@@ -232,6 +232,25 @@ def test_what_ranks_communicate_is_counted_with_all_that_are_made_of_them(monkey
     assert (ranks.tally.seconds, ranks.tally.sent) == (9.0, 3 * 32)
 
 
+def test_all_communicators_are_given_back_the_ones_within_others_first() -> None:
+    """MPI has a few thousand of them for a process."""
+    freed: list[str] = []
+
+    def made(name: str) -> Any:
+        return SimpleNamespace(
+            rank=0,
+            size=4,
+            Free=lambda: freed.append(name),
+            Create_cart=lambda dims: made(f"grid {dims}"),
+            Sub=lambda remain: made(f"{name}, part {remain}"),
+        )
+
+    ranks = CountingCommunicator(made("all"))
+    ranks.Create_cart((2, 2)).Sub((True, False))
+    ranks.free()
+    assert freed == ["grid (2, 2), part [True, False]", "grid (2, 2)", "all"]
+
+
 class Recorded(Communicator):
     """What methods of MPI ask for."""
 

@@ -104,11 +104,11 @@ def test_a_title_says_the_threads_where_there_are_several_numbers_of_them() -> N
     assert [each.split("  ")[-1] for each in titles] == ["1 thread", "2 threads"]
 
 
-def test_the_heading_says_which_python_and_how_many_threads_of_all() -> None:
+def test_the_heading_says_which_python_and_seed_and_how_many_threads_of_all() -> None:
     report = replace(report_of(row("numpy")), machine={"python": "3.11.7", "logical_cpus": 4}, settings={"threads": 2})
     assert layout.heading(report)[-2:] == ["Python 3.11.7", "2 threads"]
-    report.settings["threads"] = 4
-    assert layout.heading(report)[-1] == "Python 3.11.7"
+    report.settings |= {"threads": 4, "seed": 7}
+    assert layout.heading(report)[-2:] == ["Python 3.11.7", "seed 7"]
 
 
 @pytest.mark.parametrize(
