@@ -169,9 +169,9 @@ def draw(report: Report, elements: int) -> Figure:
     found = [line for line in lines(report, elements) if len(line.rates) > 1]
     if not found:
         raise style.NothingToDraw("no row was timed at two shares: give a longer --budget")
-    figure, axes = style.new(7.0, 4.5)
+    figure, axes = style.new(8.5, 4.5)
     marks = style.marks(line.name for line in found)
-    for line in found:
+    for line in sorted(found, key=lambda line: -line.rates[min(line.rates)].value):
         shares = sorted(line.rates)
         mark = marks[line.name]
         axes.plot(
@@ -184,8 +184,8 @@ def draw(report: Report, elements: int) -> Figure:
         )
     axes.set_xlabel("share of the elements that are in one bin; the others are uniform")
     axes.set_ylabel("GB/s")
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=9)
+    axes.set_yscale("log")  # what collisions cost is a factor
+    axes.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set_title(f"{KERNEL}, {elements} elements", loc="left")
     return figure
 

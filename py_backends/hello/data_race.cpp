@@ -19,7 +19,7 @@ int main() {
   //    writes. If both read the same count, one of the two additions is lost.
   volatile int racy = 0;  // volatile: every addition goes to memory
   on_two_threads([&](int) { racy = racy + 1; });
-  std::printf("a race: %d of 2000000; another run may print another\n", racy);
+  std::printf("a race: %d of 2000000; right or not, another run may lose some\n", racy);
 
   // 2. A mutex lets one thread in at a time, and holds the other one back.
   std::mutex mutex;

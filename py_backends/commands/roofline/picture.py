@@ -135,7 +135,7 @@ def _draw(part: SubFigure, found: Shares, roofline: Roofline, report: Report) ->
     else:
         panel, below = part.subplots(1, 2, width_ratios=[_WIDTH - width - _WIDTH_OF_A_SOURCE - 1, width])
         in_points = 72 * (_WIDTH - width - _WIDTH_OF_A_SOURCE - 1), 72 * (max(_HEIGHT, height) - _HEIGHT_OF_A_FRAME)
-    marks = style.marks(found.models)
+    marks = style.marks(sorted(found.models))  # alike in pictures of the same models, whichever is fastest
     _draw_panel(panel, found, roofline, report, in_points)
     _draw_marks(panel, found, marks)
     _draw_map(part, below, found, marks, report)
@@ -163,7 +163,10 @@ def _draw_panel(axes: Axes, found: Shares, roofline: Roofline, report: Report, s
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
     axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s")
-    title = f"roofline, {roofline.dtype}; caches by reported size; a dash is the roof of the kernel named there"
+    title = f"roofline, {roofline.dtype}; caches by reported size; a line is the highest rate measured there"
+    title = f"{title}\na dash is the roof of the kernel named there, by how it uses memory"
+    if only_moving := [kernel.name for kernel in found.kernels if not kernel.typical.intensity]:
+        title = f"{title}\nin the table alone, since they compute nothing: {', '.join(only_moving)}"
     if report.mostly_disturbed:
         title = f"{title}\nDisturbed run, every figure {why_unsure(report)}"
     elif any(point.unsure for point in points):
@@ -265,10 +268,13 @@ def _write(axes: Axes, words: str, place: tuple[float, float], off: tuple[float,
 
 
 def _draw_marks(axes: Axes, found: Shares, marks: dict[str, style.Mark]) -> None:
+    """A mark that stands beside its kernel's dash is pale: at a smaller shape, the intensity is another one."""
     for name, line in found.models.items():
-        for point in line:
+        for kernel, point in zip(found.kernels, line, strict=True):
             if point and point.intensity:
-                axes.add_line(_mark(marks[name], point.unsure, ([point.intensity], [point.rate])))
+                beside = not 1 / _DASH < point.intensity / kernel.typical.intensity < _DASH
+                looks: Any = {"alpha": 0.4} if beside else {}
+                axes.add_line(_mark(marks[name], point.unsure, ([point.intensity], [point.rate]), **looks))
 
 
 def _mark(mark: style.Mark, unsure: bool, place: tuple[list[float], list[float]], **how: Any) -> Line2D:
@@ -280,13 +286,16 @@ def _mark(mark: style.Mark, unsure: bool, place: tuple[list[float], list[float]]
 
 
 def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style.Mark], report: Report) -> None:
-    """The share of the roof in each cell, in figures and as a colour. The nearest of each kernel is framed."""
+    """The share of the roof in each cell, in figures and as a colour.
+
+    The nearest of each kernel is framed, but in a disturbed run: there the order of models says nothing.
+    """
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
     from matplotlib.transforms import ScaledTranslation
 
     named = list(found.models.items())[:_MOST_NAMED]
-    nearest = [found.nearest(at) for at in range(len(found.kernels))]
+    nearest = [[] if report.mostly_disturbed else found.nearest(at) for at in range(len(found.kernels))]
     beside = axes.transData + ScaledTranslation(-10 / 72, 0, part.dpi_scale_trans)
     for down, (name, line) in enumerate(named):
         axes.add_line(_mark(marks[name], report.mostly_disturbed, ([-0.5], [down]), transform=beside, clip_on=False))
@@ -319,7 +328,11 @@ def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_title("per cent of the roof; framed: the nearest", loc="left" if found.many else "right", fontsize=9)
+    said = ["per cent of the roof"]
+    said += ["the order says nothing, since several threads suffer most"] if report.mostly_disturbed else []
+    said += [] if report.mostly_disturbed else ["framed: the nearest"]
+    said += ["*: smaller than requested"] if found.many and any(point.row.requested for point in found.points) else []
+    axes.set_title("; ".join(said), loc="left" if found.many else "right", fontsize=9)
 
 
 def _draw_bars(axes: Axes, kernels: Sequence[Kernel], dtype: str, report: Report) -> None:

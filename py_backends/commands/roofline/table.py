@@ -69,8 +69,12 @@ def share_table(found: Shares, dtype: str, report: Report) -> Section:
 
 
 def marked(point: Point | None, report: Report) -> str:
-    """A share, marked if it may be far off. Where all may be, one line says so in place of marks."""
-    return f"{UNSURE if point and point.unsure and not report.mostly_disturbed else ''}{share(point)}"
+    """A share, with a star if its row ran at a smaller shape than requested, and marked if it may be far off.
+
+    Where all may be, one line says so in place of marks.
+    """
+    star = "*" if point and point.row.requested else ""
+    return f"{UNSURE if point and point.unsure and not report.mostly_disturbed else ''}{star}{share(point)}"
 
 
 def roofs(roofline: Roofline, machine: Mapping[str, Any], *, by_level: bool = False) -> list[Column]:
