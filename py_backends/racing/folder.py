@@ -219,5 +219,6 @@ def _check_memory(forms: Sequence[Form]) -> None:
     free = machine.free_memory()
     if needed > free:
         raise WrongRequest(
-            f"a race on these inputs needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free: take less"
+            f"a race on these inputs needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free: "
+            "give it smaller ones"
         )

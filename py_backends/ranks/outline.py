@@ -132,7 +132,7 @@ class _Shape:
 
     def __iadd__(self, other: object) -> Self:
         # One number for all stays in a register, so that one array is read in place of two.
-        of_one_number = math.prod(getattr(other, "shape", ())) < self.size
+        of_one_number = math.prod(getattr(other, "shape", ())) == 1 < self.size
         self.events.append(Traffic(added=self.nbytes / 2 if of_one_number else self.nbytes))
         return self
 

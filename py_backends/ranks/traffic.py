@@ -42,7 +42,7 @@ class Traffic:
     rounds: of messages.
     copied: bytes that it copies in its own memory.
     strided: bytes of messages that do not lie in one piece, so that they are gathered or spread by rows.
-    added: bytes of the numbers that it adds to others.
+    added: bytes of the numbers that it adds to others; half of theirs where it adds one number to all.
     """
 
     rounds: tuple[Round, ...] = ()

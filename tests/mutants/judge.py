@@ -38,7 +38,7 @@ _FORMS = {
     ),
     "cuda": (
         "py_backends/backend/cuda.py",
-        '["WARPS"] if dtype.itemsize < 4 or _EXCHANGES_IN_WARPS in with_includes(text) else []',
+        '["WARPS"] if dtype.itemsize < 4 or exchanges else []',
         {
             "WARPGROUPS": '["WARPS", "WARPGROUPS"] if dtype.itemsize < 4 else []',
             "FLOAT64": '["WARPS"] if dtype.itemsize != 4 else []',

@@ -85,7 +85,9 @@ class TestOutline:
         made += recorded.array((4, 6), np.dtype(np.float32))
         made += recorded.array((1,), np.dtype(np.float32))
         made += np.float32(2)
-        assert recorded.events == [traffic.Traffic(added=4 * 4 * 6), *2 * [traffic.Traffic(added=4 * 4 * 6 / 2)]]
+        made += recorded.array((1, 6), np.dtype(np.float32))
+        of_arrays, of_a_number = traffic.Traffic(added=4 * 4 * 6), traffic.Traffic(added=4 * 4 * 6 / 2)
+        assert recorded.events == [of_arrays, of_a_number, of_a_number, of_arrays]
 
     @pytest.mark.parametrize("text", [each for each in TEXTS if each.kernel != "attention"], ids=_name)
     @given(ranks=st.integers(2, 40), sizes=st.permutations([1009, 211, 103]))

@@ -328,11 +328,15 @@ def _draw_map(part: SubFigure, axes: Axes, found: Shares, marks: dict[str, style
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    said = ["per cent of the roof"]
-    said += ["the order says nothing, since several threads suffer most"] if report.mostly_disturbed else []
-    said += [] if report.mostly_disturbed else ["framed: the nearest"]
-    said += ["*: smaller than requested"] if found.many and any(point.row.requested for point in found.points) else []
-    axes.set_title("; ".join(said), loc="left" if found.many else "right", fontsize=9)
+    axes.set_title(_title_of_map(found, report), loc="left" if found.many else "right", fontsize=9)
+
+
+def _title_of_map(found: Shares, report: Report) -> str:
+    title = "per cent of the roof; framed: the nearest"
+    if report.mostly_disturbed:
+        title = "per cent of the roof; the order says nothing: several threads suffer most"
+    smaller = any(point.row.requested for point in found.points)
+    return f"{title}\n* and pale: smaller than requested" if smaller else title
 
 
 def _draw_bars(axes: Axes, kernels: Sequence[Kernel], dtype: str, report: Report) -> None:

@@ -50,7 +50,7 @@ struct nd_item {
 };
 
 enum class memory_order { relaxed, acq_rel };
-enum class memory_scope { device };
+enum class memory_scope { work_group, device };
 
 /// ThreadSanitizer knows no fences of C++.
 inline void atomic_fence(memory_order, memory_scope) { __sync_synchronize(); }
@@ -121,22 +121,51 @@ T reduce_over_group(sub_group warp, T mine, Operation operation) {
   return all;
 }
 
-/// In the order of the work items, which is one of those that SYCL allows. Each brings up to eight bytes.
+/// What the work items of a group bring, each up to eight bytes, while all of them have this.
+template <typename T>
+class Brought {
+ public:
+  explicit Brought(T mine) {
+    static_assert(sizeof(T) <= sizeof(std::uint64_t));
+    std::memcpy(on_threads::of_group() + on_threads::place_in_group(), &mine, sizeof(T));
+    on_threads::barrier();
+  }
+  T by(std::size_t item) const {
+    T theirs;
+    std::memcpy(&theirs, on_threads::of_group() + item, sizeof(T));
+    return theirs;
+  }
+  /// In the order of the work items, which is one of those that SYCL allows.
+  template <typename Operation>
+  T reduced(T first, std::size_t begin, std::size_t end, Operation operation) const {
+    for (std::size_t item = begin; item < end; ++item) first = operation(first, by(item));
+    return first;
+  }
+  ~Brought() { on_threads::barrier(); }  // before any brings the next
+};
+
 template <int dimensions, typename T, typename Operation>
 T reduce_over_group(group<dimensions>, T mine, Operation operation) {
-  static_assert(sizeof(T) <= sizeof(std::uint64_t));
-  std::uint64_t* const brought = on_threads::of_group();
-  std::memcpy(brought + on_threads::place_in_group(), &mine, sizeof(T));
-  on_threads::barrier();
-  T all;
-  std::memcpy(&all, brought, sizeof(T));
-  for (std::size_t item = 1; item < on_threads::items_of_group(); ++item) {
-    T theirs;
-    std::memcpy(&theirs, brought + item, sizeof(T));
-    all = operation(all, theirs);
-  }
-  on_threads::barrier();  // before the next reduction
-  return all;
+  const Brought<T> brought(mine);
+  return brought.reduced(brought.by(0), 1, on_threads::items_of_group(), operation);
+}
+
+template <int dimensions, typename T, typename Operation>
+T inclusive_scan_over_group(group<dimensions>, T mine, Operation operation) {
+  const Brought<T> brought(mine);
+  return brought.reduced(brought.by(0), 1, on_threads::place_in_group() + 1, operation);
+}
+
+/// Before the first comes 0, as sums have it.
+template <int dimensions, typename T>
+T exclusive_scan_over_group(group<dimensions>, T mine, plus<T> operation) {
+  const Brought<T> brought(mine);
+  return brought.reduced(T(0), 0, on_threads::place_in_group(), operation);
+}
+
+template <int dimensions, typename T>
+T group_broadcast(group<dimensions>, T mine, std::size_t from) {
+  return Brought<T>(mine).by(from);
 }
 
 template <typename T>
